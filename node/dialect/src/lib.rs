@@ -1,1 +1,24 @@
-//! placeholder
+//! Wire formats: what vendors put on the wire, and one representation between them. No I/O, no clock.
+
+pub mod json;
+pub mod sse;
+
+mod envelope;
+pub use envelope::{Edits, Envelope, Pieces};
+
+pub mod ir;
+
+mod failure;
+pub use failure::{Attempt, Category, Failure, Fault, Refusal, RefusalKind};
+
+mod target;
+pub use target::{MaxTokensMember, Quirks, Target};
+
+mod codec;
+pub use codec::{
+    DecodeEvents, Dialect, EncodeEvents, Encoded, Glance, Inbound, Look, Outbound, StreamContext, inbound,
+    outbound,
+};
+
+mod anthropic_messages;
+mod openai_chat;

@@ -1,0 +1,101 @@
+//! Pieces of JSON kept as they came: the inside of a string (`Text`) and a whole value (`Json`). Cloning is a count.
+
+use crate::json;
+use bytes::{Bytes, BytesMut};
+use std::{borrow::Cow, fmt};
+
+/// The inside of a JSON string, without its quotes and still escaped, so that text passes between dialects (all of
+/// them JSON) without being unescaped and escaped again, and nothing in it can change.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Text(Bytes);
+
+impl Text {
+    /// From bytes that are known to be the inside of a valid JSON string.
+    pub fn from_escaped(bytes: Bytes) -> Self {
+        Self(bytes)
+    }
+
+    /// Escapes a plain string.
+    pub fn new(plain: &str) -> Self {
+        let mut out = Vec::with_capacity(plain.len() + 8);
+        json::escape(plain, &mut out);
+        Self(out.into())
+    }
+
+    /// The escaped bytes, to be written between quotes.
+    pub fn escaped(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The plain string; a lone surrogate becomes U+FFFD.
+    pub fn plain(&self) -> Cow<'_, str> {
+        json::unescape(&self.0)
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the plain string is this one.
+    pub fn is(&self, plain: &str) -> bool {
+        self.0 == plain.as_bytes() || self.plain() == plain
+    }
+
+    /// Several texts with a separator (already escaped) between them.
+    pub fn join<'a>(texts: impl IntoIterator<Item = &'a Self>, separator: &str) -> Self {
+        let mut out = BytesMut::new();
+        for (i, text) in texts.into_iter().enumerate() {
+            if i > 0 {
+                out.extend_from_slice(separator.as_bytes());
+            }
+            out.extend_from_slice(&text.0);
+        }
+        Self(out.freeze())
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl From<&str> for Text {
+    fn from(plain: &str) -> Self {
+        Self::new(plain)
+    }
+}
+
+/// A whole JSON value, as it was written.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Json(Bytes);
+
+impl Json {
+    /// From bytes that are known to be one valid JSON value without white space around it.
+    pub fn from_valid(bytes: Bytes) -> Self {
+        Self(bytes)
+    }
+
+    /// Checks and keeps a value.
+    pub fn parse(text: &str) -> Result<Self, json::Error> {
+        let raw = json::Raw::parse(text.as_bytes())?;
+        Ok(Self(Bytes::copy_from_slice(raw.bytes())))
+    }
+
+    /// The value for reading.
+    pub fn raw(&self) -> json::Raw<'_> {
+        json::Raw::from_valid(&self.0)
+    }
+
+    /// The bytes, to be written as they are.
+    pub fn bytes(&self) -> &Bytes {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}

@@ -1,0 +1,35 @@
+//! What an answer cost in tokens, in one type that says what `input` includes.
+
+/// Tokens by kind. `input` counts *all* input tokens: uncached, read from a cache and written to one; decoders of
+/// vendors that report them apart (Anthropic) add them up, encoders take them apart again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// All input tokens, with the three below.
+    pub input: u64,
+    /// Of them, read from a cache.
+    pub cache_read: u64,
+    /// Of them, written to a cache (all lifetimes).
+    pub cache_write: u64,
+    /// Of the written ones, those with a lifetime of an hour.
+    pub cache_write_1h: u64,
+    /// All output tokens, with reasoning.
+    pub output: u64,
+    /// Of them, reasoning.
+    pub reasoning: u64,
+    /// Of the input, audio.
+    pub audio_input: u64,
+    /// Of the output, audio.
+    pub audio_output: u64,
+}
+
+impl Usage {
+    /// Input tokens that were neither read from nor written to a cache.
+    pub const fn input_uncached(&self) -> u64 {
+        self.input.saturating_sub(self.cache_read).saturating_sub(self.cache_write)
+    }
+
+    /// Input and output.
+    pub const fn total(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
