@@ -1,0 +1,261 @@
+//! The document's types: what an operator writes. The JSON Schema is generated from them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use trestle_dialect::{Dialect, Quirks};
+use trestle_provider::{Auth, Endpoints};
+
+/// Everything that an operator sets.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Document {
+    /// Vendor accounts by name. A name that is listed takes over what the list says of it.
+    pub providers: BTreeMap<String, ProviderEntry>,
+    /// Names that clients ask for, each with its targets.
+    pub models: BTreeMap<String, ModelGroup>,
+    /// Keys of clients, by a name for logs.
+    pub keys: BTreeMap<String, CallerKey>,
+    /// What holds for all requests.
+    pub settings: Settings,
+}
+
+/// A vendor account. Members that are missing come from the listed row of that name (or of `like`).
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProviderEntry {
+    /// The listed vendor to start from, if not the one of this name.
+    pub like: Option<String>,
+    /// Where the API begins, such as `http://vllm:8000/v1`.
+    pub base_url: Option<String>,
+    /// What it speaks, best first.
+    pub dialects: Option<Vec<Dialect>>,
+    /// How a key is presented.
+    pub auth: Option<Auth>,
+    /// Keys of the vendor; requests rotate over them.
+    pub keys: Vec<ProviderKey>,
+    /// Paths below `base_url`.
+    pub endpoints: Option<Endpoints>,
+    /// Headers that are always sent (beside the row's).
+    pub headers: BTreeMap<String, String>,
+    /// Headers of the client that go on to it (beside the row's).
+    pub forward_headers: Vec<String>,
+    /// How it departs from its dialect.
+    pub quirks: Option<Quirks>,
+    /// Models that `/v1/models` shows for it.
+    pub models: Vec<String>,
+    /// Calls that may run at once; the rest wait in the queue.
+    pub concurrency: Option<u32>,
+    /// Calls that may wait; beyond, requests are answered 503 or go to the next target.
+    pub queue: Option<u32>,
+    /// Limits in time for its calls.
+    pub timeouts: Timeouts,
+    /// How often to try again on the same target.
+    pub retries: Retries,
+    /// TLS towards it.
+    pub tls: TlsEntry,
+    /// HTTP/2 without TLS (prior knowledge); with TLS the version is negotiated.
+    pub http2: Option<bool>,
+    /// Private addresses are refused for URLs with a host name that resolves to them, unless this is set. Addresses
+    /// and names written in `base_url` by the operator are allowed by default; link-local and metadata ones never are.
+    pub private_addresses: Option<bool>,
+    /// Only for the built-in `mock`: how it answers.
+    pub mock: Option<MockFaults>,
+}
+
+/// A key of a vendor.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderKey {
+    /// For logs and metrics.
+    pub name: String,
+    /// `env:NAME`, `file:PATH`, or the key itself.
+    pub value: String,
+    /// Its share among the keys.
+    #[serde(default = "one")]
+    pub weight: u32,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// TLS towards a provider.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TlsEntry {
+    /// A certificate authority in PEM: `file:PATH`, `env:NAME` or the PEM itself; trusted beside the public ones.
+    pub ca: Option<String>,
+    /// The name to expect in the certificate, if it is not the host.
+    pub server_name: Option<String>,
+}
+
+/// A name that clients ask for.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelGroup {
+    /// How the first target is chosen.
+    #[serde(default)]
+    pub strategy: Strategy,
+    /// The targets; when one fails the next is tried.
+    pub targets: Vec<TargetEntry>,
+    /// Tried after all targets, in order.
+    #[serde(default)]
+    pub fallbacks: Vec<Fallback>,
+}
+
+/// How the first target is chosen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// By chance in proportion to the weights; the others follow in order of their own draws.
+    #[default]
+    Weighted,
+    /// As written.
+    Ordered,
+}
+
+/// A target of a group.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TargetEntry {
+    /// `provider/model`.
+    pub model: String,
+    /// Its share.
+    #[serde(default = "one")]
+    pub weight: u32,
+    /// Members to set in the body that is sent to it; they win over the client's.
+    #[serde(default)]
+    pub params: BTreeMap<String, serde_json::Value>,
+    /// Instead of the provider's.
+    #[serde(default)]
+    pub timeouts: Timeouts,
+    /// Instead of the provider's.
+    #[serde(default)]
+    pub retries: Retries,
+}
+
+/// A fallback: a target with settings, or the name of one or of another group.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Fallback {
+    /// `provider/model`, or a name in `models`.
+    Name(String),
+    /// With settings of its own.
+    Target(TargetEntry),
+}
+
+/// Limits in time, in milliseconds. What is missing comes from the next wider place, at last from the defaults.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Timeouts {
+    /// To connect, with TLS. Default 5,000.
+    pub connect_ms: Option<u64>,
+    /// From sending the request to the first content (or the whole head of a buffered answer). Default 120,000.
+    pub first_token_ms: Option<u64>,
+    /// Between content events of a stream, or pieces of a buffered answer. Default 60,000.
+    pub idle_ms: Option<u64>,
+    /// For the whole request. Default 900,000.
+    pub total_ms: Option<u64>,
+}
+
+/// How often to try again on one target.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Retries {
+    /// Attempts after the first. Default 2, at most 10.
+    pub max: Option<u32>,
+    /// First wait; it doubles, with jitter. Default 200.
+    pub backoff_ms: Option<u64>,
+    /// Longest wait, also for Retry-After; a longer one moves on to the next target. Default 5,000.
+    pub backoff_max_ms: Option<u64>,
+}
+
+/// A key of a client.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CallerKey {
+    /// `sha256:HEX` of the key (preferred), or `env:NAME`, `file:PATH` of the key itself.
+    pub value: String,
+    /// What it may use: names in `models`, or patterns with `*` matched on the resolved `provider/model`. Empty: everything.
+    #[serde(default)]
+    pub models: Vec<String>,
+    /// Refused while true.
+    #[serde(default)]
+    pub disabled: bool,
+}
+
+/// What holds for all requests.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Requests without a known key are refused.
+    pub require_keys: bool,
+    /// Largest body of a request, in bytes, after decompression.
+    pub body_bytes_max: u64,
+    /// All bodies in flight together, in bytes; beyond, requests are answered 503.
+    pub buffered_bytes_max: u64,
+    /// Most targets that one request may try.
+    pub attempts_max: u32,
+    /// What happens to a stream when its client leaves.
+    pub on_disconnect: OnDisconnect,
+    /// Limits in time where a provider or target says nothing.
+    pub timeouts: Timeouts,
+    /// Retries where a provider or target says nothing.
+    pub retries: Retries,
+    /// Calls to one provider that may run at once, where it says nothing.
+    pub provider_concurrency: u32,
+    /// Calls to one provider that may wait, where it says nothing.
+    pub provider_queue: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            require_keys: true,
+            body_bytes_max: 100_000_000,
+            buffered_bytes_max: 1_000_000_000,
+            attempts_max: 8,
+            on_disconnect: OnDisconnect::default(),
+            timeouts: Timeouts::default(),
+            retries: Retries::default(),
+            provider_concurrency: 10_000,
+            provider_queue: 1_000,
+        }
+    }
+}
+
+/// What happens to an upstream call when its client leaves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDisconnect {
+    /// Streams are aborted at once, buffered calls finish.
+    #[default]
+    Auto,
+    /// Both are aborted.
+    Abort,
+    /// Both finish.
+    Finish,
+}
+
+/// How the built-in mock answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MockFaults {
+    /// Before the head.
+    pub delay_ms: u64,
+    /// Between events of a stream.
+    pub gap_ms: u64,
+    /// Answer with this error status.
+    pub status: Option<u16>,
+    /// With this `retry-after`, in seconds.
+    pub retry_after: Option<u64>,
+    /// Every n-th call fails with `status` (default all).
+    pub every: Option<u32>,
+    /// Break a stream off after so many events.
+    pub break_after: Option<u32>,
+    /// Panic after so many events: for tests of isolation.
+    pub panic_after: Option<u32>,
+    /// Call the first tool on offer, with `{}`.
+    pub call_tool: bool,
+}

@@ -1,0 +1,223 @@
+//! What requests read: compiled, immutable, cheap to look things up in.
+
+use crate::{MockFaults, OnDisconnect, Settings, Strategy};
+use http::{HeaderName, HeaderValue};
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
+    sync::Arc,
+    time::Duration,
+};
+use trestle_dialect::{Dialect, Quirks, ir::Json};
+use trestle_provider::Provider;
+
+/// Compiled configuration.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// Its number; grows with every change.
+    pub revision: u64,
+    /// What holds for all requests.
+    pub settings: Settings,
+    /// By name, `mock` among them.
+    pub providers: HashMap<Box<str>, Arc<ProviderConfig>>,
+    /// By the name that clients ask for.
+    pub groups: HashMap<Box<str>, Arc<Group>>,
+    /// By the SHA-256 of the key.
+    pub callers: HashMap<[u8; 32], Arc<Caller>, BuildHasherDefault<FirstBytes>>,
+}
+
+/// The key of the table is a good hash already: its first eight bytes serve.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct FirstBytes(u64);
+
+impl Hasher for FirstBytes {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(first) = bytes.first_chunk() {
+            self.0 = u64::from_le_bytes(*first);
+        }
+    }
+
+    fn write_usize(&mut self, _: usize) {}
+}
+
+/// A vendor account, ready for calls.
+#[derive(Debug)]
+pub struct ProviderConfig {
+    /// Its name in the document.
+    pub name: Box<str>,
+    /// A vendor behind the network, or the built-in mock.
+    pub kind: ProviderKind,
+    /// What it speaks, best first; never empty.
+    pub dialects: Vec<Dialect>,
+    /// Its keys that could be resolved. Providers without keys have one that presents nothing.
+    pub credentials: Vec<Arc<Credential>>,
+    /// Has no usable key: not tried, and said in the refusal.
+    pub keys_missing: bool,
+    /// How it departs from its dialects.
+    pub quirks: Quirks,
+    /// Headers of the client that go on to it.
+    pub forward_headers: Vec<HeaderName>,
+    /// Models that `/v1/models` shows for it.
+    pub models: Vec<Box<str>>,
+    /// Calls that may run at once.
+    pub concurrency: u32,
+    /// Calls that may wait.
+    pub queue: u32,
+    /// Limits in time.
+    pub times: TimeLimits,
+    /// Retries.
+    pub retries: RetryPolicy,
+    /// A certificate authority in PEM, trusted beside the public ones.
+    pub tls_ca: Option<Arc<str>>,
+    /// The name to expect in the certificate, if it is not the host.
+    pub tls_server_name: Option<Box<str>>,
+    /// HTTP/2 without TLS.
+    pub http2_prior_knowledge: bool,
+    /// May be at a private address.
+    pub private_addresses: bool,
+}
+
+/// Where answers come from.
+#[derive(Debug)]
+pub enum ProviderKind {
+    /// A vendor behind the network.
+    Remote(Box<dyn Provider>),
+    /// Answers made here.
+    Mock(MockSettings),
+}
+
+/// How the built-in mock answers.
+pub type MockSettings = MockFaults;
+
+/// A key of a vendor, ready to be sent.
+#[derive(Debug)]
+pub struct Credential {
+    /// For logs and metrics.
+    pub name: Box<str>,
+    /// Its share.
+    pub weight: u32,
+    /// The header that presents it (value marked sensitive).
+    pub header: Option<(HeaderName, HeaderValue)>,
+    /// Tells whether it is still the same key after a change of the document, without telling the key: the
+    /// SHA-256 of provider, name and value.
+    pub fingerprint: [u8; 32],
+}
+
+/// A name that clients ask for.
+#[derive(Debug)]
+pub struct Group {
+    /// The name.
+    pub name: Box<str>,
+    /// How the first target is chosen.
+    pub strategy: Strategy,
+    /// Never empty.
+    pub targets: Vec<Arc<TargetConfig>>,
+    /// Other groups are resolved to their targets (in order of weight).
+    pub fallbacks: Vec<Arc<TargetConfig>>,
+}
+
+/// A provider and one of its models, with what is set for it.
+#[derive(Debug)]
+pub struct TargetConfig {
+    /// `provider/model`: the name for grants, logs and metrics.
+    pub name: Box<str>,
+    /// The vendor account.
+    pub provider: Arc<ProviderConfig>,
+    /// The vendor's name of the model.
+    pub model: Box<str>,
+    /// Its share.
+    pub weight: u32,
+    /// Members to set in the body.
+    pub params: Vec<(String, Json)>,
+    /// Limits in time.
+    pub times: TimeLimits,
+    /// Retries.
+    pub retries: RetryPolicy,
+    /// Named in the document, so that a metric may name it; others are counted together.
+    pub listed: bool,
+}
+
+/// Limits in time, complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimits {
+    /// To connect, with TLS.
+    pub connect: Duration,
+    /// To the first content.
+    pub first_token: Duration,
+    /// Between content events.
+    pub idle: Duration,
+    /// For the whole request.
+    pub total: Duration,
+}
+
+/// Retries, complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Attempts after the first.
+    pub max: u32,
+    /// First wait.
+    pub backoff: Duration,
+    /// Longest wait.
+    pub backoff_max: Duration,
+}
+
+/// Who asks.
+#[derive(Debug)]
+pub struct Caller {
+    /// The key's name in the document.
+    pub name: Box<str>,
+    /// What it may use.
+    pub grants: Grants,
+    /// Refused while true.
+    pub disabled: bool,
+}
+
+/// What a caller may use.
+#[derive(Debug, Default, Clone)]
+pub struct Grants {
+    /// Everything.
+    pub all: bool,
+    /// These groups by name.
+    pub groups: Vec<Box<str>>,
+    /// Targets that match one of these patterns (`*` stands for any run of characters).
+    pub patterns: Vec<Box<str>>,
+}
+
+/// What a model name of a client means.
+#[derive(Debug, Clone)]
+pub enum ResolvedTarget {
+    /// A group of the document.
+    Group(Arc<Group>),
+    /// One target, made for this request or listed.
+    Target(Arc<TargetConfig>),
+}
+
+impl Snapshot {
+    /// What a model name means: `None` if neither a group nor `provider/model` with a known provider. Ids are opaque:
+    /// only a configured provider's name is stripped from the front.
+    #[allow(unused_variables, clippy::unimplemented)]
+    pub fn resolve(&self, name: &str) -> Option<ResolvedTarget> {
+        unimplemented!()
+    }
+
+    /// Whether streams are aborted when their client leaves.
+    pub fn aborts(&self, stream: bool) -> bool {
+        match self.settings.on_disconnect {
+            OnDisconnect::Auto => stream,
+            OnDisconnect::Abort => true,
+            OnDisconnect::Finish => false,
+        }
+    }
+}
+
+impl Grants {
+    /// Whether a target may be used; `group` is the group through which it was reached.
+    #[allow(unused_variables, clippy::unimplemented)]
+    pub fn allow(&self, group: Option<&str>, target: &str) -> bool {
+        unimplemented!()
+    }
+}
