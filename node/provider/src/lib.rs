@@ -7,4 +7,14 @@ mod registry;
 pub use registry::listed;
 
 mod provider;
-pub use provider::{Listed, Operation, Origin, Provider};
+pub use provider::{Operation, Origin, Provider};
+
+mod address;
+pub use address::{is_forbidden_address, is_private_address};
+
+mod url;
+
+mod headers;
+
+mod listed;
+pub use listed::Listed;

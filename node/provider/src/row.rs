@@ -22,7 +22,7 @@ pub struct Row {
     /// Paths below `base_url`, where they differ from the dialect's own.
     #[serde(default)]
     pub endpoints: Endpoints,
-    /// Headers that are always sent.
+    /// Headers that are always sent, unless the client's own went on.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// Headers of the client that go on to it, in lower case, beside those that every provider gets.
@@ -46,7 +46,8 @@ pub enum Auth {
     None,
 }
 
-/// Paths below the base URL; `None` is the dialect's own, an empty string means that the vendor does not have it.
+/// Paths: `/below/base_url`, or `//from/the/root` of the host; a query may follow, and `{model}` stands for the model's
+/// name. Missing is the dialect's own, an empty string means that the vendor does not have it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Endpoints {

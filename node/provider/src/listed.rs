@@ -1,0 +1,185 @@
+//! A vendor that is fully described by its row.
+
+use crate::{
+    Auth, Operation, Origin, Provider, Row,
+    headers::{cannot_forward, cannot_present, cannot_set},
+    url::{Base, Path},
+};
+use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION, uri::PathAndQuery};
+use std::fmt;
+use trestle_dialect::Dialect;
+
+/// A vendor that is fully described by its row. `Debug` shows where it is, no header.
+pub struct Listed {
+    origin: Origin,
+    host: HeaderValue,
+    presents: Presents,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    chat: Path,
+    messages: Path,
+    completions: Path,
+    embeddings: Path,
+}
+
+/// How a key is presented, checked.
+enum Presents {
+    Bearer,
+    Header(HeaderName),
+    Nothing,
+}
+
+impl Listed {
+    /// Checks the row: URL, paths, headers. All problems, each `member: what is wrong, and how to mend it`.
+    pub fn new(row: Row) -> Result<Self, Vec<String>> {
+        let mut problems = Vec::new();
+        if row.dialects.is_empty() {
+            problems.push(format!("dialects: is empty; name at least one of {}", dialect_names()));
+        }
+        let presents = presents(&row.auth, &mut problems);
+        let headers = fixed_headers(&row, &mut problems);
+        check_forwarded(&row, &presents, &mut problems);
+        let base = Base::parse(&row.base_url).map_err(|why| problems.push(format!("base_url: {why}"))).ok();
+        let mut path = |member: &str, own: Option<&str>, default: Option<&str>| {
+            let base = base.as_ref()?;
+            let made = base.endpoint(own.or(default).unwrap_or_default());
+            made.map_err(|why| problems.push(format!("endpoints.{member}: {why}"))).ok()
+        };
+        let speaks = |dialect, path| row.dialects.contains(&dialect).then_some(path);
+        let chat_path = speaks(Dialect::OpenAiChat, "/chat/completions");
+        let messages_path = speaks(Dialect::AnthropicMessages, "/messages");
+        let ends = &row.endpoints;
+        let chat = path("chat", ends.chat.as_deref(), chat_path);
+        let messages = path("messages", ends.messages.as_deref(), messages_path);
+        let completions =
+            path("completions", ends.completions.as_deref(), speaks(Dialect::OpenAiChat, "/completions"));
+        let embeddings =
+            path("embeddings", ends.embeddings.as_deref(), speaks(Dialect::OpenAiChat, "/embeddings"));
+        for (dialect, member, made) in
+            [(Dialect::OpenAiChat, "chat", &chat), (Dialect::AnthropicMessages, "messages", &messages)]
+        {
+            if row.dialects.contains(&dialect) && matches!(made, Some(Path::Missing)) {
+                problems.push(format!(
+                    "endpoints.{member}: is empty, but `dialects` has `{}`; remove one of the two",
+                    dialect.name()
+                ));
+            }
+        }
+        match (base, chat, messages, completions, embeddings) {
+            (Some(base), Some(chat), Some(messages), Some(completions), Some(embeddings))
+                if problems.is_empty() =>
+            {
+                let Base { origin, host, .. } = base;
+                Ok(Self { origin, host, presents, headers, chat, messages, completions, embeddings })
+            }
+            _ => Err(problems),
+        }
+    }
+}
+
+impl fmt::Debug for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listed").field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
+impl Provider for Listed {
+    fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    fn host(&self) -> &HeaderValue {
+        &self.host
+    }
+
+    fn endpoint(&self, operation: Operation, model: &str) -> Option<PathAndQuery> {
+        match operation {
+            Operation::Generate(Dialect::OpenAiChat) => &self.chat,
+            Operation::Generate(Dialect::AnthropicMessages) => &self.messages,
+            Operation::Completions => &self.completions,
+            Operation::Embeddings => &self.embeddings,
+        }
+        .of(model)
+    }
+
+    fn credential(&self, key: &str) -> Result<Option<(HeaderName, HeaderValue)>, &'static str> {
+        let (name, text) = match &self.presents {
+            Presents::Nothing => return Ok(None),
+            Presents::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
+            Presents::Header(name) => (name.clone(), key.to_owned()),
+        };
+        if key.is_empty() {
+            return Err("is empty");
+        }
+        if !key.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err("has white space or characters that a header cannot carry");
+        }
+        let mut value = HeaderValue::from_str(&text).map_err(|_| "cannot be sent in a header")?;
+        value.set_sensitive(true);
+        Ok(Some((name, value)))
+    }
+
+    fn sign(&self, headers: &mut HeaderMap) {
+        for (name, value) in &self.headers {
+            headers.entry(name).or_insert_with(|| value.clone());
+        }
+    }
+}
+
+fn dialect_names() -> String {
+    Dialect::ALL.map(|dialect| format!("`{}`", dialect.name())).join(", ")
+}
+
+fn header_name(member: &str, text: &str, problems: &mut Vec<String>) -> Option<HeaderName> {
+    let name = HeaderName::from_bytes(text.as_bytes());
+    name.map_err(|_| problems.push(format!("{member}: `{}` is not a header name", text.escape_debug()))).ok()
+}
+
+fn presents(auth: &Auth, problems: &mut Vec<String>) -> Presents {
+    match auth {
+        Auth::Bearer => Presents::Bearer,
+        Auth::None => Presents::Nothing,
+        Auth::Header(text) => {
+            let Some(name) = header_name("auth.header", text, problems) else { return Presents::Nothing };
+            if let Some(why) = cannot_present(&name) {
+                problems.push(format!("auth.header: `{name}` {why}"));
+            }
+            Presents::Header(name)
+        }
+    }
+}
+
+fn fixed_headers(row: &Row, problems: &mut Vec<String>) -> Vec<(HeaderName, HeaderValue)> {
+    let mut made: Vec<(HeaderName, HeaderValue)> = Vec::new();
+    for (name, value) in &row.headers {
+        let Some(name) = header_name("headers", name, problems) else { continue };
+        if let Some(why) = cannot_set(&name) {
+            problems.push(format!("headers: `{name}` {why}"));
+        }
+        if made.iter().any(|(other, _)| *other == name) {
+            problems.push(format!("headers: `{name}` is there twice; remove one"));
+        }
+        match HeaderValue::from_str(value) {
+            Ok(mut value) => {
+                // An operator may have put a secret into it.
+                value.set_sensitive(true);
+                made.push((name, value));
+            }
+            Err(_) => problems.push(format!("headers: the value of `{name}` cannot be sent in a header")),
+        }
+    }
+    made
+}
+
+fn check_forwarded(row: &Row, presents: &Presents, problems: &mut Vec<String>) {
+    for name in &row.forward_headers {
+        let Some(name) = header_name("forward_headers", name, problems) else { continue };
+        let presenting = matches!(presents, Presents::Header(own) if *own == name);
+        let why = cannot_forward(&name).or(presenting.then_some("presents the provider's key; leave it out"));
+        if let Some(why) = why {
+            problems.push(format!("forward_headers: `{name}` {why}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
