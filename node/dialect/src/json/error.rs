@@ -20,13 +20,27 @@ pub enum ErrorKind {
     /// Against the grammar.
     #[error("{0}")]
     Syntax(&'static str),
-    /// The same member twice in one object.
+    /// The same member twice in one object. A long name is cut.
     #[error("duplicate member `{0}`")]
     Duplicate(String),
     /// Deeper than 128 levels.
     #[error("nested deeper than 128 levels")]
     TooDeep,
+    /// More top-level members than an envelope holds.
+    #[error("more than 4096 members in the top-level object")]
+    TooManyMembers,
     /// Not UTF-8.
     #[error("not valid UTF-8")]
     Utf8,
+}
+
+impl Error {
+    /// Finds the line and column of an offset.
+    #[cold]
+    pub(crate) fn new(kind: ErrorKind, bytes: &[u8], at: usize) -> Self {
+        let before = bytes.get(..at).unwrap_or(bytes);
+        let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+        let line = memchr::memchr_iter(b'\n', before).count() + 1;
+        Self { kind, at, line, column: before.len() - line_start + 1 }
+    }
 }

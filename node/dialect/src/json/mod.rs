@@ -1,9 +1,23 @@
 //! The one JSON reader and the writer: values stay the bytes that they were.
 
 mod error;
+mod escape;
+mod names;
+mod number;
 mod raw;
+mod scan;
+mod string;
+mod walk;
 mod write;
 
 pub use error::{Error, ErrorKind};
+pub(crate) use escape::escapes_to;
+pub use escape::{escape, unescape};
+pub(crate) use names::{Names, shown};
+pub(crate) use raw::offset_in;
 pub use raw::{Kind, Member, Raw};
-pub use write::{Writer, escape, unescape};
+pub(crate) use scan::Scan;
+pub use write::Writer;
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,13 @@
 //! A checked JSON value, read lazily: nothing is allocated until something is asked for.
 
-use super::Error;
+use super::{Error, Names, Scan, escapes_to, number, shown, unescape, walk::Walk};
 use crate::ir::{Json, Text};
 use bytes::Bytes;
 use std::borrow::Cow;
 
 /// A valid JSON value without white space around it: its exact bytes. Reading walks the bytes again; each level
-/// that is descended costs one more pass, copies cost nothing.
+/// that is descended costs one more pass, copies cost nothing. Of bytes that are no valid value, the answers have
+/// no meaning, but nothing panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Raw<'a>(&'a [u8]);
 
@@ -31,11 +32,13 @@ pub struct Member<'a> {
     pub value: Raw<'a>,
 }
 
-#[allow(unused_variables, clippy::unimplemented)]
 impl<'a> Raw<'a> {
     /// Checks a whole document: grammar, UTF-8, depth, nothing after the value; white space around it is allowed.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
-        unimplemented!()
+        let mut scan = Scan::new(bytes)?;
+        let at = scan.value()?;
+        scan.end()?;
+        Ok(Self(&bytes[at]))
     }
 
     /// From bytes that `parse` or the envelope has checked, without white space around them.
@@ -50,57 +53,77 @@ impl<'a> Raw<'a> {
 
     /// What it is.
     pub fn kind(self) -> Kind {
-        unimplemented!()
+        match self.0.first() {
+            Some(b'"') => Kind::String,
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b't' | b'f') => Kind::Bool,
+            Some(b'-' | b'0'..=b'9') => Kind::Number,
+            _ => Kind::Null,
+        }
     }
 
     /// The members in order; empty if it is not an object. Does not look for duplicates.
     pub fn members(self) -> impl Iterator<Item = Member<'a>> {
-        std::iter::empty()
+        let mut walk = Walk::into(self.0, b'{');
+        std::iter::from_fn(move || walk.member())
     }
 
     /// The members in order, duplicates refused by name; `None` if it is not an object.
     pub fn unique_members(self) -> Option<Result<Vec<Member<'a>>, String>> {
-        unimplemented!()
+        if self.kind() != Kind::Object {
+            return None;
+        }
+        let mut names = Names::default();
+        let unique = |member: Member<'a>| {
+            if names.add(member.key) { Ok(member) } else { Err(shown(member.key)) }
+        };
+        Some(self.members().map(unique).collect())
     }
 
     /// The first member of that name, if it is an object.
     pub fn get(self, name: &str) -> Option<Raw<'a>> {
-        unimplemented!()
+        self.members().find(|member| member.is(name)).map(|member| member.value)
     }
 
     /// The elements in order; empty if it is not an array.
     pub fn elements(self) -> impl Iterator<Item = Raw<'a>> {
-        std::iter::empty()
+        let mut walk = Walk::into(self.0, b'[');
+        std::iter::from_fn(move || walk.element())
     }
 
     /// The inside of a string, escaped.
     pub fn escaped(self) -> Option<&'a [u8]> {
-        unimplemented!()
+        self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")
     }
 
     /// A string, unescaped where need be.
     pub fn string(self) -> Option<Cow<'a, str>> {
-        unimplemented!()
+        self.escaped().map(unescape)
     }
 
     /// Whether it is exactly this string.
     pub fn is_str(self, plain: &str) -> bool {
-        unimplemented!()
+        self.escaped().is_some_and(|escaped| escapes_to(escaped, plain))
     }
 
     /// A boolean.
     pub fn bool(self) -> Option<bool> {
-        unimplemented!()
+        match self.0 {
+            b"true" => Some(true),
+            b"false" => Some(false),
+            _ => None,
+        }
     }
 
     /// A whole number that is not negative; `1.0` and `1e2` count.
     pub fn u64(self) -> Option<u64> {
-        unimplemented!()
+        number::u64(self.0)
     }
 
-    /// A number.
+    /// A number; `None` also for one that is too large for the type.
     pub fn f64(self) -> Option<f64> {
-        unimplemented!()
+        number::f64(self.0)
     }
 
     /// Whether it is `null`.
@@ -110,18 +133,32 @@ impl<'a> Raw<'a> {
 
     /// A string to keep. It shares `owner`'s memory where it lies in it, else it is copied.
     pub fn text(self, owner: &Bytes) -> Option<Text> {
-        unimplemented!()
+        self.escaped().map(|escaped| Text::from_escaped(shared(owner, escaped)))
     }
 
     /// The value to keep. It shares `owner`'s memory where it lies in it, else it is copied.
     pub fn json(self, owner: &Bytes) -> Json {
-        unimplemented!()
+        Json::from_valid(shared(owner, self.0))
     }
 }
 
 impl Member<'_> {
     /// Whether the name is exactly this.
     pub fn is(&self, name: &str) -> bool {
-        self.key == name.as_bytes() || super::unescape(self.key) == name
+        escapes_to(self.key, name)
     }
+}
+
+/// A part as a slice of its owner, or a copy if it lies elsewhere.
+fn shared(owner: &Bytes, part: &[u8]) -> Bytes {
+    match offset_in(owner, part) {
+        Some(at) => owner.slice(at..at + part.len()),
+        None => Bytes::copy_from_slice(part),
+    }
+}
+
+/// Where a part lies in the memory of the whole, if it does.
+pub(crate) fn offset_in(whole: &[u8], part: &[u8]) -> Option<usize> {
+    let at = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
+    (at.checked_add(part.len())? <= whole.len()).then_some(at)
 }

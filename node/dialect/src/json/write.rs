@@ -1,110 +1,121 @@
 //! Writes JSON into a byte vector; commas are kept by the writer.
 
+use super::escape;
 use crate::ir::{Json, Text};
-use std::borrow::Cow;
-
-/// Appends the escaped form of a plain string, without quotes.
-#[allow(unused_variables, clippy::unimplemented)]
-pub fn escape(plain: &str, out: &mut Vec<u8>) {
-    unimplemented!()
-}
-
-/// The plain string; a lone surrogate becomes U+FFFD.
-#[allow(unused_variables, clippy::unimplemented)]
-pub fn unescape(escaped: &[u8]) -> Cow<'_, str> {
-    unimplemented!()
-}
 
 /// A writer: `begin_object`, `key`, values, `end_object`. Each value puts the comma it needs before itself.
 #[derive(Debug, Default)]
 pub struct Writer {
     out: Vec<u8>,
+    /// Where the writer's own bytes begin.
+    start: usize,
 }
 
-#[allow(unused_variables, clippy::unimplemented)]
 impl Writer {
     /// A writer with room for so many bytes.
     pub fn with_capacity(bytes: usize) -> Self {
-        Self { out: Vec::with_capacity(bytes) }
+        Self::append_to(Vec::with_capacity(bytes))
     }
 
     /// Goes on after bytes that are there already (as if nothing had been written).
     pub fn append_to(out: Vec<u8>) -> Self {
-        Self { out }
+        Self { start: out.len(), out }
     }
 
     /// Opens an object.
     pub fn begin_object(&mut self) {
-        unimplemented!()
+        self.raw(b"{");
     }
 
     /// Closes it.
     pub fn end_object(&mut self) {
-        unimplemented!()
+        self.out.push(b'}');
     }
 
     /// Opens an array.
     pub fn begin_array(&mut self) {
-        unimplemented!()
+        self.raw(b"[");
     }
 
     /// Closes it.
     pub fn end_array(&mut self) {
-        unimplemented!()
+        self.out.push(b']');
     }
 
     /// A member's name; a plain string (escaped by the writer).
     pub fn key(&mut self, name: &str) {
-        unimplemented!()
+        self.string(name);
+        self.out.push(b':');
     }
 
     /// A member's name that is escaped already.
     pub fn key_escaped(&mut self, name: &[u8]) {
-        unimplemented!()
+        self.quoted([name]);
+        self.out.push(b':');
     }
 
     /// A plain string.
     pub fn string(&mut self, plain: &str) {
-        unimplemented!()
+        self.raw(b"\"");
+        escape(plain, &mut self.out);
+        self.out.push(b'"');
     }
 
     /// Text, as it is.
     pub fn text(&mut self, text: &Text) {
-        unimplemented!()
+        self.quoted([text.escaped()]);
     }
 
     /// A string made of texts one after the other.
     pub fn texts<'t>(&mut self, texts: impl IntoIterator<Item = &'t Text>) {
-        unimplemented!()
+        self.quoted(texts.into_iter().map(Text::escaped));
     }
 
     /// A value, as it is.
     pub fn json(&mut self, json: &Json) {
-        unimplemented!()
+        self.raw(json.bytes());
     }
 
     /// Bytes that are a valid value.
     pub fn raw(&mut self, valid: &[u8]) {
-        unimplemented!()
+        self.comma();
+        self.out.extend_from_slice(valid);
     }
 
     /// A whole number.
     pub fn u64(&mut self, number: u64) {
-        unimplemented!()
+        self.raw(itoa::Buffer::new().format(number).as_bytes());
     }
 
     /// A boolean.
     pub fn bool(&mut self, value: bool) {
-        unimplemented!()
+        self.raw(if value { b"true" } else { b"false" });
     }
 
     /// `null`.
     pub fn null(&mut self) {
-        unimplemented!()
+        self.raw(b"null");
     }
 
     /// What was written.
     pub fn finish(self) -> Vec<u8> {
         self.out
+    }
+
+    fn quoted<'t>(&mut self, escaped: impl IntoIterator<Item = &'t [u8]>) {
+        self.raw(b"\"");
+        for part in escaped {
+            self.out.extend_from_slice(part);
+        }
+        self.out.push(b'"');
+    }
+
+    /// The last byte tells: a value can end in none of those that may stand before the first one of a container or
+    /// behind a name.
+    fn comma(&mut self) {
+        let written = &self.out[self.start..];
+        if !matches!(written.last(), None | Some(b'{' | b'[' | b':')) {
+            self.out.push(b',');
+        }
     }
 }
