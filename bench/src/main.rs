@@ -1,2 +1,3 @@
-//! placeholder
+//! Measures Trestle.
+
 fn main() {}

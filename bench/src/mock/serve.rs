@@ -1,0 +1,302 @@
+//! One request from its head to its answer.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, request};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use tokio::time::sleep;
+
+use super::behaviour::Behaviour;
+use super::body::{ResetFlag, Step, Steps};
+use super::encode::Encoder;
+use super::record::{Recorded, Recorder, Ticket};
+use super::script::Script;
+use super::vendor::{Reply, Vendor, VendorError, forced_error, fresh_id};
+use super::{anthropic, control, openai, sse};
+
+/// Body bytes that are accepted.
+const BODY_BYTES_MAX: usize = 256 << 20;
+
+/// What all connections share.
+#[derive(Debug, Default)]
+pub(super) struct Upstream {
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) script: Script,
+}
+
+/// What a path leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Endpoint {
+    Chat,
+    Messages,
+    Completions,
+    Embeddings,
+    Models,
+    Model(String),
+    Unknown,
+}
+
+impl Endpoint {
+    /// Any prefix is accepted, as base URLs differ (`/v1`, `/openai/v1`, ...).
+    fn find(method: &Method, path: &str) -> Self {
+        let post = method == Method::POST;
+        match path {
+            _ if post && path.ends_with("/chat/completions") => Self::Chat,
+            _ if post && path.ends_with("/completions") => Self::Completions,
+            _ if post && path.ends_with("/messages") => Self::Messages,
+            _ if post && path.ends_with("/embeddings") => Self::Embeddings,
+            _ if method == Method::GET && path.ends_with("/models") => Self::Models,
+            _ if method == Method::GET => match path.split_once("/models/") {
+                Some((_, id)) if !id.is_empty() => Self::Model(id.to_owned()),
+                _ => Self::Unknown,
+            },
+            _ => Self::Unknown,
+        }
+    }
+
+    fn vendor(&self, headers: &HeaderMap) -> Vendor {
+        let anthropic = match self {
+            Self::Messages => true,
+            Self::Models | Self::Model(_) | Self::Unknown => headers.contains_key("anthropic-version"),
+            _ => false,
+        };
+        if anthropic { Vendor::Anthropic } else { Vendor::OpenAi }
+    }
+}
+
+/// Answers one request. `reset` makes its connection end in a reset.
+pub(super) async fn handle(
+    upstream: Arc<Upstream>,
+    reset: ResetFlag,
+    request: Request<Incoming>,
+) -> Result<Response<Steps>, Infallible> {
+    let (head, body) = request.into_parts();
+    let Ok(body) = Limited::new(body, BODY_BYTES_MAX).collect().await else {
+        let text = "the body did not arrive, or is too large".to_owned();
+        return Ok(control::plain(StatusCode::PAYLOAD_TOO_LARGE, "text/plain", text));
+    };
+    let body = body.to_bytes();
+    let path = head.uri.path();
+    if path.starts_with("/_mock/") {
+        return Ok(control::handle(&upstream, &head.method, path, &body));
+    }
+    if path == "/healthz" {
+        return Ok(control::plain(StatusCode::OK, "text/plain", "ok\n".to_owned()));
+    }
+    let ticket = upstream.recorder.begin(recorded(&head, body.clone()));
+    let endpoint = Endpoint::find(&head.method, path);
+    let behaviour = match behaviour(&upstream, &head, &body) {
+        Ok(behaviour) => behaviour,
+        Err(problem) => {
+            let error = VendorError::new(418, "invalid_request_error", problem);
+            let outcome = Outcome { vendor: endpoint.vendor(&head.headers), answer: Err(error) };
+            return Ok(outcome.respond(&Behaviour::default(), Connection { ticket, reset }));
+        }
+    };
+    if let Some(delay) = behaviour.number("delay_ms") {
+        sleep(Duration::from_millis(delay)).await;
+    }
+    if behaviour.has("silent") {
+        std::future::pending::<()>().await;
+    }
+    let vendor = endpoint.vendor(&head.headers);
+    let outcome = Outcome { vendor, answer: answer(&endpoint, &head, &body, &behaviour) };
+    Ok(outcome.respond(&behaviour, Connection { ticket, reset }))
+}
+
+fn recorded(head: &request::Parts, body: Bytes) -> Recorded {
+    let headers = head.headers.iter().map(|(name, value)| {
+        (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+    });
+    // HTTP/2 carries the host in the request line.
+    let host = head.uri.authority().map(|host| ("host".to_owned(), host.to_string()));
+    Recorded {
+        id: 0,
+        method: head.method.to_string(),
+        path: head.uri.path_and_query().map_or_else(String::new, ToString::to_string),
+        version: format!("{:?}", head.version),
+        headers: host.into_iter().chain(headers).collect(),
+        body,
+        aborted: false,
+        done: false,
+    }
+}
+
+fn header<'a>(head: &'a request::Parts, name: &str) -> &'a str {
+    head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// The API key, from either header; empty where there is none.
+fn api_key(head: &request::Parts) -> &str {
+    let bearer = header(head, AUTHORIZATION.as_str());
+    let bearer = bearer.strip_prefix("Bearer ").unwrap_or_default().trim();
+    if bearer.is_empty() { header(head, "x-api-key") } else { bearer }
+}
+
+fn behaviour(upstream: &Upstream, head: &request::Parts, body: &[u8]) -> Result<Behaviour, String> {
+    let key = api_key(head);
+    let mut behaviour = Behaviour::from_key(key)?;
+    behaviour.overlay(Behaviour::from_model(&model_of(body))?);
+    behaviour.overlay(upstream.script.take(key));
+    behaviour.overlay(Behaviour::parse(header(head, "x-mock"))?);
+    Ok(behaviour)
+}
+
+fn model_of(body: &[u8]) -> String {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        model: String,
+    }
+    serde_json::from_slice::<Named>(body).map(|named| named.model).unwrap_or_default()
+}
+
+fn answer(
+    endpoint: &Endpoint,
+    head: &request::Parts,
+    body: &[u8],
+    behaviour: &Behaviour,
+) -> Result<Reply, VendorError> {
+    let vendor = endpoint.vendor(&head.headers);
+    let is_openai = vendor == Vendor::OpenAi;
+    let known_key = match endpoint {
+        Endpoint::Chat | Endpoint::Completions | Endpoint::Embeddings => {
+            header(head, "authorization").strip_prefix("Bearer ").is_some_and(|key| !key.trim().is_empty())
+        }
+        _ => !api_key(head).is_empty(),
+    };
+    if !known_key && !behaviour.has("no_auth") {
+        return Err(if is_openai { openai::missing_key() } else { anthropic::missing_key() });
+    }
+    let in_stream = behaviour.has("error_event") || behaviour.has("error_event_mid");
+    if !in_stream && let Some(error) = forced_error(vendor, behaviour, &model_of(body)) {
+        return Err(error);
+    }
+    match endpoint {
+        Endpoint::Chat => openai::chat(body, behaviour),
+        Endpoint::Messages => anthropic::messages(body, &head.headers, behaviour),
+        Endpoint::Completions => openai::completions(body, behaviour),
+        Endpoint::Embeddings => openai::embeddings(body),
+        Endpoint::Models if is_openai => Ok(Reply::Whole(openai::models())),
+        Endpoint::Models => Ok(Reply::Whole(anthropic::models())),
+        Endpoint::Model(id) if is_openai => Ok(Reply::Whole(openai::model(id))),
+        Endpoint::Model(id) => Ok(Reply::Whole(anthropic::model(id))),
+        Endpoint::Unknown if is_openai => Err(openai::unknown_path(head.method.as_str(), head.uri.path())),
+        Endpoint::Unknown => Err(anthropic::unknown_path()),
+    }
+}
+
+struct Connection {
+    ticket: Ticket,
+    reset: ResetFlag,
+}
+
+struct Outcome {
+    vendor: Vendor,
+    answer: Result<Reply, VendorError>,
+}
+
+/// What a proxy in front of a vendor answers when the vendor is away.
+const HTML_ERROR: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad \
+                          Gateway</h1></center>\r\n<hr><center>cloudflare</center>\r\n</body>\r\n</html>\r\n";
+
+impl Outcome {
+    fn respond(self, behaviour: &Behaviour, connection: Connection) -> Response<Steps> {
+        let request_id = fresh_id("req_");
+        let html = behaviour.has("html_error");
+        let (status, mime, (steps, length)) = match &self.answer {
+            _ if html => (502, "text/html", sse::whole(HTML_ERROR, behaviour)),
+            Ok(Reply::Stream(events)) => {
+                let steps = sse::steps(events.clone(), behaviour);
+                (200, "text/event-stream; charset=utf-8", (steps, None))
+            }
+            Ok(Reply::Whole(text)) => (200, "application/json", sse::whole(text, behaviour)),
+            Err(error) => {
+                let text = self.render(error, &request_id);
+                (error.status, "application/json", sse::whole(&text, behaviour))
+            }
+        };
+        let silence = matches!(steps.back(), Some(Step::Silence)) && length.is_none();
+        let body = Steps::new(steps, Some(connection.ticket), connection.reset);
+        let mut response = Response::new(match length {
+            Some(length) if !silence => body.with_length(length),
+            _ => body,
+        });
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(mime));
+        if !html {
+            vendor_headers(self.vendor, &request_id, headers);
+        }
+        if mime.starts_with("text/event-stream") {
+            headers.insert("cache-control", HeaderValue::from_static("no-cache"));
+        }
+        if let Some(encoding) = Encoder::new(behaviour).name() {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
+        }
+        if let Some(seconds) = behaviour.number("retry_after") {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+
+    fn render(&self, error: &VendorError, request_id: &str) -> String {
+        match self.vendor {
+            Vendor::OpenAi => openai::render_error(error),
+            Vendor::Anthropic => anthropic::render_error(error, Some(request_id)),
+        }
+    }
+}
+
+fn vendor_headers(vendor: Vendor, request_id: &str, headers: &mut HeaderMap) {
+    let (id, rest): (_, &[_]) = match vendor {
+        Vendor::OpenAi => (
+            "x-request-id",
+            &[
+                ("openai-organization", "org-mock"),
+                ("openai-processing-ms", "12"),
+                ("openai-version", "2020-10-01"),
+                ("x-ratelimit-limit-requests", "10000"),
+                ("x-ratelimit-remaining-requests", "9999"),
+                ("x-ratelimit-reset-requests", "6ms"),
+            ],
+        ),
+        Vendor::Anthropic => (
+            "request-id",
+            &[
+                ("anthropic-organization-id", "org-mock"),
+                ("anthropic-ratelimit-requests-limit", "4000"),
+                ("anthropic-ratelimit-requests-remaining", "3999"),
+                ("anthropic-ratelimit-requests-reset", "2030-01-01T00:00:00Z"),
+            ],
+        ),
+    };
+    if let Ok(value) = HeaderValue::from_str(request_id) {
+        headers.insert(id, value);
+    }
+    for (name, value) in rest {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_endpoints() {
+        let check = |method: Method, path: &str, expected| {
+            assert_eq!(Endpoint::find(&method, path), expected, "{method} {path}");
+        };
+        check(Method::POST, "/v1/chat/completions", Endpoint::Chat);
+        check(Method::POST, "/openai/v1/chat/completions", Endpoint::Chat);
+        check(Method::POST, "/v1/completions", Endpoint::Completions);
+        check(Method::POST, "/v1/messages", Endpoint::Messages);
+        check(Method::GET, "/v1/models/a/b", Endpoint::Model("a/b".into()));
+        check(Method::GET, "/v1/messages", Endpoint::Unknown);
+    }
+}

@@ -1,0 +1,9 @@
+//! Drives the mock with plain HTTP.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A panic here is a failed test.
+
+mod anthropic;
+mod faults;
+mod http;
+mod openai;
+mod recorded;
+mod transport;

@@ -1,0 +1,68 @@
+//! What the mock saw.
+
+use std::io::Read as _;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use serde_json::{Value, json};
+use trestle_bench::mock::{Mock, Options};
+
+use crate::http::{chat, open, send};
+
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn bytes_and_headers_are_kept() {
+    let mock = Mock::start(Options::default()).unwrap();
+    let body = "{\"model\": \"m\",  \"messages\":[{\"role\":\"user\",\"content\":\"\\u00e9\"}]}";
+    let headers = [("authorization", "Bearer k"), ("x-a", "1"), ("x-b", "2")];
+    send(&mock, "POST /v1/chat/completions?q=1", &headers, body);
+    send(&mock, "POST /v1/chat/completions", &headers, "no json");
+    let list = send(&mock, "GET /_mock/requests", &[], "").json();
+    assert_eq!((&list["in_flight"], &list["total"]), (&json!(0), &json!(2)));
+    let first = &list["requests"][0];
+    assert_eq!((&first["body"], &first["path"]), (&json!(body), &json!("/v1/chat/completions?q=1")));
+    let encoded = base64::engine::general_purpose::STANDARD.encode(body);
+    assert_eq!((&first["body_base64"], &first["aborted"]), (&json!(encoded), &json!(false)));
+    assert!(first["headers"].as_array().unwrap().contains(&json!(["x-b", "2"])));
+    assert_eq!(mock.requests()[0].header("x-a"), Some("1"));
+    assert_eq!(mock.requests()[1].json(), Value::Null);
+    send(&mock, "DELETE /_mock/requests", &[], "");
+    assert!(mock.requests().is_empty());
+}
+
+#[test]
+fn only_the_last_thousand_are_kept() {
+    let mock = Mock::start(Options::default()).unwrap();
+    for _ in 0..1_003 {
+        chat(&mock, "", &json!({}));
+    }
+    let kept = mock.requests();
+    assert_eq!((kept.len(), kept[0].id), (1_000, 3));
+}
+
+#[test]
+fn a_client_that_leaves_is_seen() {
+    let mock = Mock::start(Options::default()).unwrap();
+    let body = json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": "a b c"}]});
+    let body = body.to_string();
+    for settings in ["silent", "silent_mid=1", "keepalive,gap_ms=1", "tokens=1000000,gap_ms=1"] {
+        mock.clear();
+        let headers = [("authorization", "Bearer k"), ("x-mock", settings)];
+        let mut stream = open(&mock, "POST /v1/chat/completions", &headers, &body);
+        until("the request runs", || mock.in_flight() == 1);
+        if settings != "silent" {
+            assert!(stream.read(&mut [0; 64]).unwrap() > 0);
+        }
+        assert!(!mock.requests()[0].aborted);
+        drop(stream);
+        until("the request ends", || mock.in_flight() == 0);
+        assert!(mock.requests()[0].aborted, "{settings}");
+    }
+}
