@@ -1,12 +1,15 @@
 //! The one JSON reader and the writer: values stay the bytes that they were.
 
+mod blocks;
 mod error;
 mod escape;
 mod names;
 mod number;
 mod raw;
 mod scan;
+mod simd;
 mod string;
+mod swar;
 mod walk;
 mod write;
 
