@@ -77,7 +77,7 @@ fn every_place_in_a_block() {
             for filler in ["x", "\\", "\u{e9}"] {
                 let text = [filler.repeat(before).as_str(), part, "tail"].concat();
                 check(text.as_bytes(), 0);
-                check(text[..text.len() - 4].as_bytes(), before.min(3) & !1);
+                check(&text.as_bytes()[..text.len() - 4], before.min(3) & !1);
             }
         }
     }

@@ -1,0 +1,31 @@
+//! Every file of the fuzz corpus holds what the fuzz targets check.
+#![allow(clippy::unwrap_used)] // a panic here is a failed test
+
+use std::{fs, path::Path};
+
+#[path = "../fuzz/checks/envelope.rs"]
+mod envelope;
+#[path = "../fuzz/checks/sse.rs"]
+mod sse;
+
+fn check(corpus: &str, check: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(corpus);
+    let mut count = 0;
+    for file in fs::read_dir(&folder).unwrap() {
+        let path = file.unwrap().path();
+        println!("{}", path.display());
+        check(&fs::read(&path).unwrap());
+        count += 1;
+    }
+    assert!(count >= 20, "{count} files in {}", folder.display());
+}
+
+#[test]
+fn envelopes() {
+    check("envelope", envelope::check);
+}
+
+#[test]
+fn streams() {
+    check("sse", sse::check);
+}
