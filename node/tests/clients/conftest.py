@@ -1,0 +1,124 @@
+"""What the suites share: where the gateway and the mock upstream are, clients, and what the mock received.
+
+The addresses come from the environment. With TRESTLE_TEST_DIRECT the clients talk straight to the mock upstream, each
+to its own vendor: that shows that the mock is faithful; tests of the gateway alone are skipped.
+"""
+
+import json
+import os
+import time
+import urllib.request
+from dataclasses import dataclass
+
+import anthropic
+import openai
+import pytest
+
+URL = os.environ["TRESTLE_TEST_URL"]
+KEY = os.environ["TRESTLE_TEST_KEY"]
+MOCK_URL = os.environ["TRESTLE_TEST_MOCK"]
+DIRECT = bool(os.environ.get("TRESTLE_TEST_DIRECT"))
+
+# The wait for a state that must come; it is reached in milliseconds unless something is wrong.
+DEADLINE_SECONDS = 10.0
+
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
+
+# A Chat Completions upstream, a Messages upstream, and the mock that is built into the gateway.
+MODELS = {
+    "openai": "openai/gpt-4o-mini",
+    "anthropic": "anthropic/claude-sonnet-4-5",
+    "mock": "mock/echo",
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of provider, as named in the document that the Rust side writes."""
+
+    name: str
+
+    def model(self, settings: str = "") -> str:
+        """The model to ask for; `settings` make the upstream misbehave, as in `status=500+retry_after=2`."""
+        model = MODELS[self.name] + (f"+{settings}" if settings else "")
+        return model.partition("/")[2] if DIRECT else model
+
+    @property
+    def remote(self) -> bool:
+        """Whether it is an upstream behind the network, which takes settings in the model's name."""
+        return self.name != "mock"
+
+
+def kinds(*names: str, native: str):
+    """Parametrizes a test over kinds of providers; straight at the mock only the native one is left."""
+    left = [name for name in names if not DIRECT or name == native]
+    return pytest.mark.parametrize("kind", [Kind(name) for name in left], ids=lambda kind: kind.name)
+
+
+gateway_only = pytest.mark.skipif(DIRECT, reason="a matter of the gateway")
+
+
+class Upstream:
+    """What the mock upstream received."""
+
+    def _read(self) -> dict:
+        with urllib.request.urlopen(f"{MOCK_URL}/_mock/requests", timeout=DEADLINE_SECONDS) as answer:
+            return json.load(answer)
+
+    def requests(self) -> list[dict]:
+        return self._read()["requests"]
+
+    def last(self) -> dict:
+        request = self.requests()[-1]
+        return {**request, "headers": dict(request["headers"]), "json": json.loads(request["body"] or "null")}
+
+    def clear(self) -> None:
+        request = urllib.request.Request(f"{MOCK_URL}/_mock/requests", method="DELETE")
+        urllib.request.urlopen(request, timeout=DEADLINE_SECONDS).close()
+
+    def wait(self, condition, what: str):
+        """Polls until the journal fulfils the condition."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while time.monotonic() < deadline:
+            journal = self._read()
+            if condition(journal):
+                return journal
+            time.sleep(0.01)
+        raise AssertionError(f"the upstream never saw that {what}: in flight {journal['in_flight']}")
+
+    def wait_idle(self):
+        return self.wait(lambda journal: journal["in_flight"] == 0, "all calls ended")
+
+    def wait_aborted(self):
+        """Waits until the last call was aborted and none is left."""
+        gone = lambda journal: journal["in_flight"] == 0 and journal["requests"][-1]["aborted"]
+        return self.wait(gone, "the call was aborted")
+
+
+@pytest.fixture
+def upstream():
+    found = Upstream()
+    found.clear()
+    return found
+
+
+@pytest.fixture(scope="session")
+def openai_client():
+    with openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY, max_retries=0, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def anthropic_client():
+    with anthropic.Anthropic(base_url=URL, api_key=KEY, max_retries=0, timeout=30) as client:
+        yield client
+
+
+def async_openai():
+    return openai.AsyncOpenAI(base_url=f"{URL}/v1", api_key=KEY, max_retries=0, timeout=30)
+
+
+def async_anthropic():
+    return anthropic.AsyncAnthropic(base_url=URL, api_key=KEY, max_retries=0, timeout=30)
