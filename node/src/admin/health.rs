@@ -1,0 +1,43 @@
+//! `/healthz`: the process runs. `/readyz`: send it requests.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
+use tokio::sync::watch;
+use trestle_gateway::Gateway;
+
+/// Answers to probes.
+#[derive(Clone)]
+pub(crate) struct Health {
+    gateway: Gateway,
+    draining: watch::Receiver<bool>,
+}
+
+impl Health {
+    pub(crate) fn new(gateway: Gateway, draining: watch::Receiver<bool>) -> Self {
+        Self { gateway, draining }
+    }
+
+    /// Whether a path is a probe's.
+    pub(crate) fn serves(path: &str) -> bool {
+        matches!(path, "/healthz" | "/readyz")
+    }
+
+    /// The answer to a probe; `None` for other paths.
+    pub(crate) fn answer(&self, path: &str) -> Option<Response<Bytes>> {
+        let (status, body) = match path {
+            "/healthz" => (StatusCode::OK, r#"{"status":"ok"}"#.to_owned()),
+            "/readyz" if *self.draining.borrow() => {
+                (StatusCode::SERVICE_UNAVAILABLE, r#"{"status":"draining"}"#.to_owned())
+            }
+            "/readyz" => {
+                let revision = self.gateway.snapshot().revision;
+                (StatusCode::OK, format!(r#"{{"status":"ready","revision":{revision}}}"#))
+            }
+            _ => return None,
+        };
+        let mut answer = Response::new(Bytes::from(body));
+        *answer.status_mut() = status;
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Some(answer)
+    }
+}

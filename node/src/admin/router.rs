@@ -1,0 +1,94 @@
+//! The admin router, and how requests of the other listener reach it.
+
+use crate::admin::Health;
+use axum::{
+    Json, Router,
+    extract::{Request, State},
+    http::{Response, StatusCode, Uri, header},
+    response::IntoResponse,
+    routing::get,
+};
+use bytes::Bytes;
+use hyper::body::Incoming;
+use metrics_exporter_prometheus::PrometheusHandle;
+use serde_json::json;
+use tokio::runtime::Handle;
+use tower::ServiceExt;
+use trestle_gateway::Gateway;
+
+/// Largest answer that is handed to another listener, in bytes.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Whether the router has something at a path, beside probes.
+pub(crate) fn serves(path: &str) -> bool {
+    path == "/metrics"
+}
+
+/// What operators ask.
+#[derive(Clone)]
+pub(crate) struct Admin {
+    router: Router,
+    runtime: Handle,
+}
+
+#[derive(Clone)]
+struct Sources {
+    recorder: PrometheusHandle,
+    gateway: Gateway,
+    health: Health,
+}
+
+impl Admin {
+    /// Runs on the runtime that it is made on.
+    pub(crate) fn new(recorder: PrometheusHandle, gateway: Gateway, health: Health) -> Self {
+        let router = Router::new()
+            .route("/healthz", get(probe))
+            .route("/readyz", get(probe))
+            .route("/metrics", get(metrics))
+            .fallback(nothing)
+            .with_state(Sources { recorder, gateway, health });
+        Self { router, runtime: Handle::current() }
+    }
+
+    /// The router itself.
+    pub(crate) fn router(&self) -> Router {
+        self.router.clone()
+    }
+
+    /// Answers a request that came over another listener; the work is done on the admin runtime.
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Bytes> {
+        let router = self.router();
+        let answer = self.runtime.spawn(async move {
+            let Ok(answer) = router.oneshot(request.map(axum::body::Body::new)).await;
+            let (head, body) = answer.into_parts();
+            axum::body::to_bytes(body, ANSWER_BYTES_MAX).await.map(|body| Response::from_parts(head, body))
+        });
+        match answer.await {
+            Ok(Ok(answer)) => answer,
+            // A panic there, or an answer without bounds: both are ours.
+            Ok(Err(_)) | Err(_) => {
+                let mut answer = Response::new(Bytes::from_static(b"internal error\n"));
+                *answer.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+                answer
+            }
+        }
+    }
+}
+
+async fn probe(State(sources): State<Sources>, uri: Uri) -> axum::response::Response {
+    match sources.health.answer(uri.path()) {
+        Some(answer) => answer.map(axum::body::Body::from),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
+    let mut text = sources.recorder.render();
+    text.push_str(&sources.gateway.metrics());
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
+}
+
+async fn nothing(uri: Uri) -> impl IntoResponse {
+    let message = format!("there is nothing at {}; there are: GET /healthz, /readyz, /metrics", uri.path());
+    (StatusCode::NOT_FOUND, Json(json!({"error": {"type": "not_found", "message": message}})))
+}

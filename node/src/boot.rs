@@ -1,0 +1,60 @@
+//! What is set up once, before anything else runs: logs, panics, cryptography, the admin runtime.
+
+use crate::settings::LogFormat;
+use std::{backtrace::Backtrace, io::IsTerminal};
+use tracing_subscriber::EnvFilter;
+
+/// Threads of the admin runtime: acceptor, signals, reload, admin listener. Requests run elsewhere.
+const ADMIN_THREADS: usize = 2;
+
+/// Logs to stderr. A wrong `TRESTLE_LOG` is said and replaced, it does not end the process.
+pub(crate) fn logging(format: LogFormat) {
+    let wanted = std::env::var("TRESTLE_LOG").unwrap_or_default();
+    let (filter, wrong) = match EnvFilter::try_new(if wanted.is_empty() { "info" } else { &wanted }) {
+        Ok(filter) => (filter, None),
+        Err(error) => (EnvFilter::new("info"), Some(error)),
+    };
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let installed = match format {
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+        LogFormat::Text => builder.with_target(false).with_ansi(std::io::stderr().is_terminal()).try_init(),
+    };
+    if let Err(error) = installed {
+        eprintln!("warning: no logs: {error}");
+    }
+    if let Some(error) = wrong {
+        tracing::warn!(%error, "TRESTLE_LOG is not a filter; `info` is used");
+    }
+    std::panic::set_hook(Box::new(report_panic));
+}
+
+/// Only literal messages are logged: a formatted one may hold what a client or a provider sent.
+fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
+    let location = info.location().map(ToString::to_string).unwrap_or_default();
+    let message = info.payload().downcast_ref::<&'static str>().copied().unwrap_or("(formatted, not shown)");
+    let thread = std::thread::current();
+    let backtrace = Backtrace::capture();
+    tracing::error!(
+        location,
+        message,
+        thread = thread.name().unwrap_or_default(),
+        backtrace =
+            (backtrace.status() == std::backtrace::BacktraceStatus::Captured).then(|| backtrace.to_string()),
+        "panic"
+    );
+}
+
+/// The one cryptographic backend.
+pub(crate) fn cryptography() {
+    // Fails only if one is installed already, and there is only one in this binary.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// The runtime beside the data threads.
+pub(crate) fn admin_runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(ADMIN_THREADS)
+        .thread_name("admin")
+        .enable_all()
+        .build()
+}

@@ -1,0 +1,52 @@
+//! `trestle check`: every problem of a gateway document.
+
+use crate::source::{LoadError, Source};
+use std::{path::PathBuf, process::ExitCode};
+
+/// Check a gateway document and print every problem.
+///
+/// Exit status: 0 the document is valid, 1 it is not (each problem on a line of its own on stderr, `path: what is
+/// wrong, and how to mend it`), 2 it cannot be read.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  trestle check gateway.yaml
+  OPENAI_API_KEY=unused trestle check gateway.yaml    (references to secrets are looked up as well)")]
+pub(super) struct Check {
+    /// The gateway document, in YAML or JSON.
+    file: PathBuf,
+}
+
+impl Check {
+    pub(super) fn run(self) -> ExitCode {
+        let shown = self.file.display().to_string();
+        match Source::File(self.file).load(1).outcome {
+            Ok(compiled) => {
+                for warning in &compiled.warnings {
+                    eprintln!("warning: {warning}");
+                }
+                let snapshot = &compiled.snapshot;
+                println!(
+                    "{shown} is valid: {}, {}, {}",
+                    counted(snapshot.providers.len(), "provider"),
+                    counted(snapshot.groups.len(), "model"),
+                    counted(snapshot.callers.len(), "key"),
+                );
+                ExitCode::SUCCESS
+            }
+            Err(LoadError::Invalid(problems)) => {
+                eprintln!("{problems}");
+                ExitCode::from(1)
+            }
+            Err(error @ LoadError::Unreadable { .. }) => {
+                eprintln!("error: {error}");
+                ExitCode::from(2)
+            }
+        }
+    }
+}
+
+fn counted(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}

@@ -1,0 +1,72 @@
+//! Names of the metrics of the process; those of requests are the gateway's. Bounded labels, all listed here.
+
+use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+
+const BUILD: &str = "trestle_build_info";
+const CONNECTIONS: &str = "trestle_connections";
+const ACCEPTED: &str = "trestle_connections_accepted_total";
+const REFUSED: &str = "trestle_connections_refused_total";
+const CLOSED: &str = "trestle_connections_closed_total";
+const ACCEPT_ERRORS: &str = "trestle_accept_errors_total";
+const RELOADS: &str = "trestle_reloads_total";
+const REVISION: &str = "trestle_document_revision";
+
+/// Installs the recorder and describes what it records.
+pub(crate) fn install() -> anyhow::Result<PrometheusHandle> {
+    let handle = PrometheusBuilder::new().install_recorder()?;
+    describe_gauge!(BUILD, "Always 1; the labels say which build this is.");
+    describe_gauge!(CONNECTIONS, Unit::Count, "Connections of clients that are open.");
+    describe_counter!(ACCEPTED, "Connections of clients that were accepted.");
+    describe_counter!(REFUSED, "Connections closed at once because connections_max were open.");
+    describe_counter!(CLOSED, "Connections that the node closed, by reason.");
+    describe_counter!(ACCEPT_ERRORS, "Errors of accept, such as no free file descriptors.");
+    describe_counter!(
+        RELOADS,
+        "Loads of the document or the certificate after the start, by what and result."
+    );
+    describe_gauge!(REVISION, "Number of the document that requests see.");
+    gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1);
+    Ok(handle)
+}
+
+pub(crate) fn connection_opened() {
+    counter!(ACCEPTED).increment(1);
+    gauge!(CONNECTIONS).increment(1);
+}
+
+pub(crate) fn connection_ended() {
+    gauge!(CONNECTIONS).decrement(1);
+}
+
+pub(crate) fn connection_refused() {
+    counter!(REFUSED).increment(1);
+}
+
+pub(crate) fn connection_closed(reason: &'static str) {
+    counter!(CLOSED, "reason" => reason).increment(1);
+}
+
+pub(crate) fn accept_failed() {
+    counter!(ACCEPT_ERRORS).increment(1);
+}
+
+/// What was loaded anew.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Reloaded {
+    Document,
+    Certificate,
+}
+
+pub(crate) fn reloaded(what: Reloaded, succeeded: Result<(), ()>) {
+    let what = match what {
+        Reloaded::Document => "document",
+        Reloaded::Certificate => "certificate",
+    };
+    let result = if succeeded.is_ok() { "applied" } else { "refused" };
+    counter!(RELOADS, "what" => what, "result" => result).increment(1);
+}
+
+pub(crate) fn revision(revision: u64) {
+    gauge!(REVISION).set(revision as f64);
+}

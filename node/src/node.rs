@@ -1,0 +1,186 @@
+//! One node from start to end: load, bind, serve, drain.
+
+use crate::{
+    admin::{self, Admin, Health},
+    boot, metric,
+    reload::Reload,
+    serve::{self, Front, Limits, Tls},
+    settings::Settings,
+    source::Source,
+};
+use anyhow::Context;
+use std::{
+    net::SocketAddr,
+    process,
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{Signal, SignalKind, signal},
+    sync::watch,
+};
+use trestle_gateway::{Gateway, Options};
+
+/// How often a drain looks whether it is done.
+const DRAIN_POLL: Duration = Duration::from_millis(20);
+
+/// What is known once the node serves.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    /// How clients on this machine reach it.
+    pub(crate) url: String,
+    /// Providers that a made document holds.
+    pub(crate) providers: Vec<String>,
+}
+
+/// Runs a node until it is told to end. `announce` is called once the listeners are bound.
+pub(crate) fn run(
+    settings: Settings,
+    source: Source,
+    announce: impl FnOnce(&Bound) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    boot::cryptography();
+    boot::admin_runtime()?.block_on(serve(settings, source, announce))
+}
+
+async fn serve(
+    settings: Settings,
+    source: Source,
+    announce: impl FnOnce(&Bound) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut stop = Stop::install()?;
+    let recorder = metric::install()?;
+    let load = source.load(1);
+    let compiled = load.outcome?;
+    for warning in &compiled.warnings {
+        tracing::warn!(path = warning.path, "{}", warning.message);
+    }
+    let tls = settings.tls.clone().map(Tls::load).transpose()?.map(Arc::new);
+    let listener = bind(settings.listen, "--listen").await?;
+    let admin_listener = match settings.admin_listen {
+        Some(address) => Some(bind(address, "--admin-listen").await?),
+        None => None,
+    };
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let bound = Bound { url: url(scheme, listener.local_addr()?), providers: source.providers() };
+
+    let options = Options { threads: settings.threads, log: Some(Box::new(std::io::stdout())) };
+    let gateway = Gateway::start(compiled.snapshot, options).context("cannot start the data threads")?;
+    metric::revision(1);
+    let reload = Reload::install(source, load.read, gateway.clone(), tls.clone())?;
+    let (drain, draining) = watch::channel(false);
+    let health = Health::new(gateway.clone(), draining.clone());
+    let admin = Admin::new(recorder, gateway.clone(), health.clone());
+    let front = Arc::new(Front {
+        gateway: gateway.clone(),
+        tls,
+        admin: admin_listener.is_none().then(|| admin.clone()),
+        health,
+        limits: Limits {
+            head: settings.head_timeout,
+            idle: settings.idle_timeout,
+            connections_max: settings.connections_max,
+        },
+        draining,
+        open: AtomicUsize::new(0),
+    });
+
+    announce(&bound)?;
+    if let Some(listener) = admin_listener {
+        tracing::info!("admin listening on {}", url("http", listener.local_addr()?));
+        tokio::spawn(admin::listen(listener, admin));
+    }
+    tracing::info!("listening on {}", bound.url);
+    tokio::spawn(if settings.watch { reload.watching() } else { reload }.run());
+    let accepting = tokio::spawn(serve::accept(listener, Arc::clone(&front)));
+
+    stop.told().await;
+    tracing::info!(
+        drain_ms = settings.drain.as_millis() as u64,
+        "draining: no new connections, what runs may finish"
+    );
+    tokio::spawn(async move {
+        stop.told().await;
+        tracing::warn!("told to stop again: ending at once");
+        process::exit(130);
+    });
+    drain.send_replace(true);
+    accepting.await?;
+    drained(&front, settings.drain).await;
+    tokio::task::spawn_blocking(move || gateway.stop()).await?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Waits until no connection is left, but not longer than the limit.
+async fn drained(front: &Front, limit: Duration) {
+    let done = async {
+        while front.connections() > 0 {
+            tokio::time::sleep(DRAIN_POLL).await;
+        }
+    };
+    if tokio::time::timeout(limit, done).await.is_err() {
+        tracing::warn!(
+            connections = front.connections(),
+            "the time to drain is over: what still runs is cut off"
+        );
+    }
+}
+
+async fn bind(address: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => anyhow::anyhow!(
+            "{address} is in use: end the process that listens there, or choose another address with {flag} (port 0 \
+             takes a free one)"
+        ),
+        _ => anyhow::anyhow!("cannot listen on {address} ({flag}): {error}"),
+    })
+}
+
+/// An unspecified address is reached by loopback.
+fn url(scheme: &str, mut address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        match address {
+            SocketAddr::V4(_) => address.set_ip(std::net::Ipv4Addr::LOCALHOST.into()),
+            SocketAddr::V6(_) => address.set_ip(std::net::Ipv6Addr::LOCALHOST.into()),
+        }
+    }
+    format!("{scheme}://{address}")
+}
+
+/// SIGTERM and SIGINT.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    fn install() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn told(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::url;
+
+    #[test]
+    fn urls_can_be_reached() {
+        for (address, wanted) in [
+            ("127.0.0.1:80", "http://127.0.0.1:80"),
+            ("0.0.0.0:81", "http://127.0.0.1:81"),
+            ("[::]:82", "http://[::1]:82"),
+            ("[::1]:83", "http://[::1]:83"),
+        ] {
+            assert_eq!(url("http", address.parse().unwrap()), wanted);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The listener of clients: one acceptor, connections on the data threads.
+
+mod accept;
+pub(crate) use accept::accept;
+
+mod front;
+pub(crate) use front::{Front, Limits};
+
+mod connection;
+mod drive;
+mod service;
+
+mod stream;
+mod sweep;
+mod vitals;
+
+mod tls;
+pub(crate) use tls::Tls;

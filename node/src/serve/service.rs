@@ -1,0 +1,116 @@
+//! Which part of the node answers a request: the gateway, health, or the admin router.
+
+use crate::{
+    admin,
+    serve::{
+        front::Place,
+        vitals::{Running, Vitals},
+    },
+};
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header::ALLOW};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll},
+};
+use trestle_gateway::{Answer, Endpoint, RequestBody, Worker};
+
+/// What the requests of one connection share.
+pub(super) struct Shared {
+    place: Place,
+    worker: Rc<Worker>,
+    vitals: Rc<Vitals>,
+}
+
+impl Shared {
+    pub(super) fn new(place: Place, worker: Rc<Worker>, vitals: Rc<Vitals>) -> Rc<Self> {
+        Rc::new(Self { place, worker, vitals })
+    }
+
+    /// Serves one request. Errors are answers.
+    pub(super) async fn serve(
+        self: Rc<Self>,
+        request: Request<Incoming>,
+    ) -> Result<Response<Served>, Infallible> {
+        let mut running = self.vitals.begin();
+        let answer = self.answer(request).await;
+        running.answered();
+        Ok(answer.map(|body| Served { body, _running: running }))
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Answer> {
+        match Endpoint::find(request.method(), request.uri().path()) {
+            Some(Ok(endpoint)) => {
+                let spread = request.version() == Version::HTTP_2;
+                let request = request.map(RequestBody::Incoming);
+                if spread {
+                    self.worker.handle_spread(endpoint, request).await
+                } else {
+                    self.worker.handle(endpoint, request).await
+                }
+            }
+            Some(Err(method)) => self.wrong_method(request, method),
+            None => self.other(request).await,
+        }
+    }
+
+    async fn other(&self, request: Request<Incoming>) -> Response<Answer> {
+        let path = request.uri().path();
+        let here = &self.place.front;
+        if admin::Health::serves(path) || (here.admin.is_some() && admin::serves(path)) {
+            if !matches!(*request.method(), Method::GET | Method::HEAD) {
+                return self.wrong_method(request, "GET");
+            }
+            if let Some(answer) = here.health.answer(path) {
+                return answer.map(whole);
+            }
+            if let Some(admin) = &here.admin {
+                return admin.answer(request).await.map(whole);
+            }
+        }
+        let message = format!("there is nothing at {path}; there are: {}", Endpoint::PATHS.join(", "));
+        self.worker.refuse(&request.map(RequestBody::Incoming), StatusCode::NOT_FOUND, &message)
+    }
+
+    fn wrong_method(&self, request: Request<Incoming>, method: &'static str) -> Response<Answer> {
+        let message = format!("{} takes {method}, not {}", request.uri().path(), request.method());
+        let request = request.map(RequestBody::Incoming);
+        let mut answer = self.worker.refuse(&request, StatusCode::METHOD_NOT_ALLOWED, &message);
+        answer.headers_mut().insert(ALLOW, HeaderValue::from_static(method));
+        answer
+    }
+}
+
+fn whole(body: Bytes) -> Answer {
+    Answer::Full(Some(body))
+}
+
+/// The body of an answer; the request runs until it is dropped.
+pub(super) struct Served {
+    body: Answer,
+    _running: Running,
+}
+
+impl Body for Served {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.get_mut().body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,196 @@
+//! The bytes of a connection: plain or TLS, noted in its vitals, small writes joined.
+
+use crate::serve::vitals::Vitals;
+use bytes::{Buf, BytesMut};
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll, ready},
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+use tokio_rustls::server::TlsStream;
+
+/// What a client that knows HTTP/2 sends first.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Writes up to this size are copied together and sent by `write`: for a few small pieces `writev` costs more than
+/// the copy. hyper is left in its mode for vectored writes, because the other one copies whole bodies of any size into
+/// a buffer that stays as large as the largest for the life of the connection.
+const JOINED_MAX: usize = 4096;
+
+/// What the bytes run over.
+#[derive(Debug)]
+pub(super) enum Transport {
+    /// As they are.
+    Plain(TcpStream),
+    /// Within TLS.
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// The bytes of a connection.
+#[derive(Debug)]
+pub(super) struct Stream {
+    transport: Transport,
+    vitals: Rc<Vitals>,
+    /// Read while choosing the version, and not yet given on.
+    ahead: BytesMut,
+}
+
+/// What the client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    Http1,
+    Http2,
+}
+
+impl Stream {
+    pub(super) fn new(transport: Transport, vitals: Rc<Vitals>) -> Self {
+        Self { transport, vitals, ahead: BytesMut::new() }
+    }
+
+    /// What the client speaks: as negotiated, or by its first bytes.
+    pub(super) async fn version(&mut self) -> io::Result<Version> {
+        if let Transport::Tls(tls) = &self.transport
+            && let Some(protocol) = tls.get_ref().1.alpn_protocol()
+        {
+            return Ok(if protocol == b"h2" { Version::Http2 } else { Version::Http1 });
+        }
+        while PREFACE.starts_with(&self.ahead) {
+            if self.ahead.len() == PREFACE.len() {
+                return Ok(Version::Http2);
+            }
+            let missing = PREFACE.len() - self.ahead.len();
+            let mut chunk = [0; PREFACE.len()];
+            let read = match &mut self.transport {
+                Transport::Plain(stream) => stream.read(&mut chunk[..missing]).await?,
+                Transport::Tls(stream) => stream.read(&mut chunk[..missing]).await?,
+            };
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.ahead.extend_from_slice(&chunk[..read]);
+        }
+        Ok(Version::Http1)
+    }
+
+    fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &written {
+            Poll::Ready(_) => self.vitals.on_written(),
+            Poll::Pending => self.vitals.on_stuck(),
+        }
+        written
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.ahead.is_empty() {
+            let length = self.ahead.len().min(buffer.remaining());
+            buffer.put_slice(&self.ahead[..length]);
+            self.ahead.advance(length);
+            return Poll::Ready(Ok(()));
+        }
+        let before = buffer.filled().len();
+        ready!(match &mut self.transport {
+            Transport::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            Transport::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        })?;
+        if buffer.filled().len() > before {
+            self.vitals.on_read();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = match &mut self.transport {
+            Transport::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            Transport::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        };
+        self.noted(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = match &mut self.transport {
+            Transport::Plain(stream) => {
+                let mut joined = [0; JOINED_MAX];
+                match join(pieces, &mut joined) {
+                    Some(bytes) => Pin::new(stream).poll_write(context, bytes),
+                    None => Pin::new(stream).poll_write_vectored(context, pieces),
+                }
+            }
+            // Copied together by TLS anyway.
+            Transport::Tls(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+        };
+        self.noted(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = match &mut self.transport {
+            Transport::Plain(stream) => Pin::new(stream).poll_flush(context),
+            Transport::Tls(stream) => Pin::new(stream).poll_flush(context),
+        };
+        if flushed.is_pending() {
+            self.vitals.on_stuck();
+        }
+        flushed
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.transport {
+            Transport::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Transport::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}
+
+/// All pieces as one; `None` if there is one piece only, or they do not fit.
+fn join<'a>(pieces: &[IoSlice<'_>], buffer: &'a mut [u8; JOINED_MAX]) -> Option<&'a [u8]> {
+    if pieces.len() < 2 {
+        return None;
+    }
+    let mut length = 0;
+    for piece in pieces {
+        buffer.get_mut(length..length + piece.len())?.copy_from_slice(piece);
+        length += piece.len();
+    }
+    buffer.get(..length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{JOINED_MAX, join};
+    use std::io::IoSlice;
+
+    #[test]
+    fn small_pieces_are_joined_and_large_ones_are_not() {
+        let mut buffer = [0; JOINED_MAX];
+        let large = [7; JOINED_MAX];
+        let pieces = |list: &[&'static [u8]]| list.iter().map(|p| IoSlice::new(p)).collect::<Vec<_>>();
+        assert_eq!(join(&pieces(&[b"ab", b"", b"c"]), &mut buffer), Some(&b"abc"[..]));
+        assert_eq!(join(&pieces(&[b"ab"]), &mut buffer), None);
+        assert_eq!(join(&[IoSlice::new(b""), IoSlice::new(&large)], &mut buffer), Some(&large[..]));
+        assert_eq!(join(&[IoSlice::new(b"a"), IoSlice::new(&large)], &mut buffer), None);
+    }
+}

@@ -1,0 +1,286 @@
+//! Node settings: what concerns this process alone. Flags win over the environment, the environment over the file.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Display,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// The members of `node.toml`. `tls.cert` is `TRESTLE_TLS_CERT` in the environment and `--tls-cert` on the command line.
+pub(crate) const MEMBERS: [&str; 13] = [
+    "listen",
+    "admin_listen",
+    "data_dir",
+    "document",
+    "watch",
+    "threads",
+    "tls.cert",
+    "tls.key",
+    "drain_ms",
+    "head_timeout_ms",
+    "idle_timeout_ms",
+    "log_format",
+    "connections_max",
+];
+
+/// What concerns this process alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// Where clients connect; port 0 takes a free one.
+    pub(crate) listen: SocketAddr,
+    /// Where metrics are, if not on the listener of clients. Plain HTTP.
+    pub(crate) admin_listen: Option<SocketAddr>,
+    /// For what must survive a restart.
+    pub(crate) data_dir: PathBuf,
+    /// The gateway document.
+    pub(crate) document: Option<PathBuf>,
+    /// Apply changes of the document and of the secrets that it refers to as they happen.
+    pub(crate) watch: bool,
+    /// Data threads; 0 is as many as there are processors.
+    pub(crate) threads: usize,
+    /// TLS on the listener of clients.
+    pub(crate) tls: Option<TlsFiles>,
+    /// How long running requests may take after SIGTERM.
+    pub(crate) drain: Duration,
+    /// For a TLS handshake and for each head of a request, from its first byte to its last.
+    pub(crate) head_timeout: Duration,
+    /// For a connection without a request, and for a client that does not take what is written to it.
+    pub(crate) idle_timeout: Duration,
+    /// How lines on stderr look.
+    pub(crate) log_format: LogFormat,
+    /// Connections of clients; beyond, new ones are closed at once.
+    pub(crate) connections_max: usize,
+}
+
+/// A certificate and its key, in PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TlsFiles {
+    /// The chain, leaf first.
+    pub(crate) cert: PathBuf,
+    /// The key.
+    pub(crate) key: PathBuf,
+}
+
+/// How lines on stderr look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    /// For machines.
+    Json,
+    /// For people.
+    Text,
+}
+
+impl FromStr for LogFormat {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "json" => Ok(Self::Json),
+            "text" => Ok(Self::Text),
+            _ => Err(()),
+        }
+    }
+}
+
+/// All that is wrong with the settings, a line each.
+#[derive(Debug, thiserror::Error)]
+#[error("the node settings are not valid:\n{}", .0.join("\n"))]
+pub(crate) struct SettingsError(pub(crate) Vec<String>);
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([0, 0, 0, 0], 8080)),
+            admin_listen: None,
+            data_dir: default_data_dir(|name| std::env::var(name).ok()),
+            document: None,
+            watch: false,
+            threads: 0,
+            tls: None,
+            drain: Duration::from_secs(30),
+            head_timeout: Duration::from_secs(10),
+            // Longer than load balancers keep a connection to us (60 s is usual), so that it is never we who close
+            // one that a request is just being sent on. Behind one that keeps them longer, such as Google's (600 s),
+            // set it above that.
+            idle_timeout: Duration::from_secs(75),
+            log_format: LogFormat::Json,
+            connections_max: 20_000,
+        }
+    }
+}
+
+impl Settings {
+    /// Settings from the three layers; `flags` by the name of the member.
+    pub(crate) fn load(
+        file: Option<&Path>,
+        flags: BTreeMap<&'static str, String>,
+    ) -> Result<Self, SettingsError> {
+        let mut layers = Layers::default();
+        if let Some(path) = file {
+            layers.add_file(path);
+        }
+        for member in MEMBERS {
+            let name = format!("TRESTLE_{}", member.to_uppercase().replace('.', "_"));
+            match std::env::var(&name) {
+                Ok(value) => layers.add(member, value, name),
+                Err(std::env::VarError::NotPresent) => {}
+                Err(error) => layers.problems.push(format!("{name}: {error}")),
+            }
+        }
+        for (member, value) in flags {
+            layers.add(member, value, format!("--{}", member.replace(['.', '_'], "-")));
+        }
+        layers.settle()
+    }
+}
+
+/// The directory for state by the convention of the desktop, or one here.
+pub(crate) fn default_data_dir(env: impl Fn(&str) -> Option<String>) -> PathBuf {
+    let absolute = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+        .map_or_else(|| PathBuf::from("./.trestle"), |state| state.join("trestle"))
+}
+
+/// Values by member with where each comes from, later layers over earlier ones.
+#[derive(Debug, Default)]
+struct Layers {
+    values: BTreeMap<&'static str, (String, String)>,
+    problems: Vec<String>,
+}
+
+impl Layers {
+    fn add(&mut self, member: &'static str, value: String, origin: String) {
+        self.values.insert(member, (value, origin));
+    }
+
+    fn add_file(&mut self, path: &Path) {
+        let shown = path.display();
+        let parsed = std::fs::read_to_string(path)
+            .map_err(|error| format!("{shown}: cannot be read: {error}"))
+            .and_then(|text| {
+                text.parse::<toml::Table>()
+                    .map_err(|error| format!("{shown}: {}", error.to_string().trim_end()))
+            });
+        match parsed {
+            Ok(table) => self.add_table(&shown.to_string(), "", &table),
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+
+    fn add_table(&mut self, file: &str, prefix: &str, table: &toml::Table) {
+        for (name, value) in table {
+            let path = format!("{prefix}{name}");
+            let known = MEMBERS.iter().find(|member| **member == path);
+            let holds_members = MEMBERS.iter().any(|member| member.starts_with(&format!("{path}.")));
+            match (known, value) {
+                (None, toml::Value::Table(inner)) if holds_members => {
+                    self.add_table(file, &format!("{path}."), inner);
+                }
+                (Some(member), toml::Value::String(text)) => {
+                    self.add(member, text.clone(), format!("{file}: {path}"));
+                }
+                (Some(member), toml::Value::Integer(_) | toml::Value::Boolean(_)) => {
+                    self.add(member, value.to_string(), format!("{file}: {path}"));
+                }
+                (Some(_), _) => {
+                    let kind = value.type_str();
+                    self.problems.push(format!(
+                        "{file}: {path}: is {kind}, must be a string, an integer or a boolean"
+                    ));
+                }
+                (None, _) => {
+                    let known = MEMBERS.join(", ");
+                    self.problems.push(format!("{file}: {path}: unknown member; there are {known}"));
+                }
+            }
+        }
+    }
+
+    fn settle(mut self) -> Result<Settings, SettingsError> {
+        let base = Settings::default();
+        let address = "must be an address with a port, such as 127.0.0.1:8080 or [::]:8080";
+        let listen = self.parse("listen", address).unwrap_or(base.listen);
+        let admin_listen = self.parse("admin_listen", address);
+        let settings = Settings {
+            listen,
+            admin_listen,
+            data_dir: self.path("data_dir").unwrap_or(base.data_dir),
+            document: self.path("document"),
+            watch: self.parse("watch", "must be true or false").unwrap_or(base.watch),
+            threads: self.number("threads", 0, 1024).map_or(base.threads, |n| n as usize),
+            tls: self.tls(),
+            drain: self.milliseconds("drain_ms", 0).unwrap_or(base.drain),
+            head_timeout: self.milliseconds("head_timeout_ms", 1).unwrap_or(base.head_timeout),
+            idle_timeout: self.milliseconds("idle_timeout_ms", 1).unwrap_or(base.idle_timeout),
+            log_format: self.parse("log_format", "must be json or text").unwrap_or(base.log_format),
+            connections_max: self
+                .number("connections_max", 1, 1_000_000)
+                .map_or(base.connections_max, |n| n as usize),
+        };
+        if settings.watch && settings.document.is_none() {
+            self.refuse("watch", "needs a document to watch: set `document` too");
+        }
+        if self.problems.is_empty() { Ok(settings) } else { Err(SettingsError(self.problems)) }
+    }
+
+    fn tls(&mut self) -> Option<TlsFiles> {
+        match (self.path("tls.cert"), self.path("tls.key")) {
+            (Some(cert), Some(key)) => Some(TlsFiles { cert, key }),
+            (None, None) => None,
+            (Some(_), None) => {
+                self.refuse("tls.cert", "needs `tls.key` beside it");
+                None
+            }
+            (None, Some(_)) => {
+                self.refuse("tls.key", "needs `tls.cert` beside it");
+                None
+            }
+        }
+    }
+
+    fn parse<T: FromStr>(&mut self, member: &'static str, wanted: impl Display) -> Option<T> {
+        let (value, _) = self.values.get(member)?;
+        let parsed = value.trim().parse().ok();
+        if parsed.is_none() {
+            let message = format!("is `{value}`, {wanted}");
+            self.refuse(member, &message);
+        }
+        parsed
+    }
+
+    fn path(&mut self, member: &'static str) -> Option<PathBuf> {
+        let (value, _) = self.values.get(member)?;
+        if value.is_empty() {
+            self.refuse(member, "is empty, must be a path");
+            return None;
+        }
+        Some(PathBuf::from(value))
+    }
+
+    fn number(&mut self, member: &'static str, min: u64, max: u64) -> Option<u64> {
+        let wanted = format!("must be a whole number from {min} to {max}");
+        let number = self.parse(member, &wanted)?;
+        if (min..=max).contains(&number) {
+            return Some(number);
+        }
+        self.refuse(member, &format!("is {number}, {wanted}"));
+        None
+    }
+
+    /// At most a day.
+    fn milliseconds(&mut self, member: &'static str, min: u64) -> Option<Duration> {
+        self.number(member, min, 86_400_000).map(Duration::from_millis)
+    }
+
+    fn refuse(&mut self, member: &'static str, message: &str) {
+        let origin = self.values.get(member).map_or(member, |(_, origin)| origin);
+        self.problems.push(format!("{origin}: {message}"));
+    }
+}

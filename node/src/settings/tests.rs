@@ -1,0 +1,97 @@
+//! Layers of settings: which wins, and what is refused.
+
+use super::{Layers, LogFormat, Settings, TlsFiles, default_data_dir};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+fn from_toml(text: &str) -> Layers {
+    let mut layers = Layers::default();
+    layers.add_table("node.toml", "", &text.parse().unwrap());
+    layers
+}
+
+fn problems(layers: Layers) -> Vec<String> {
+    layers.settle().unwrap_err().0
+}
+
+#[test]
+fn later_layers_win() {
+    let mut layers = from_toml("listen = '127.0.0.1:1'\nthreads = 3\ndrain_ms = 5");
+    layers.add("threads", "4".into(), "TRESTLE_THREADS".into());
+    layers.add("drain_ms", "6".into(), "TRESTLE_DRAIN_MS".into());
+    layers.add("drain_ms", "7".into(), "--drain-ms".into());
+    let settings = layers.settle().unwrap();
+    assert_eq!(settings.listen, "127.0.0.1:1".parse().unwrap());
+    assert_eq!(settings.threads, 4);
+    assert_eq!(settings.drain, Duration::from_millis(7));
+}
+
+#[test]
+fn every_member_is_read() {
+    let layers = from_toml(
+        "listen = '[::1]:1'\nadmin_listen = '127.0.0.1:2'\ndata_dir = 'd'\ndocument = 'g.yaml'\nwatch = true
+         threads = 2\ndrain_ms = 3\nhead_timeout_ms = 4\nidle_timeout_ms = 5\nlog_format = 'text'\nconnections_max = 6
+         [tls]\ncert = 'c'\nkey = 'k'",
+    );
+    let wanted = Settings {
+        listen: "[::1]:1".parse().unwrap(),
+        admin_listen: Some("127.0.0.1:2".parse().unwrap()),
+        data_dir: "d".into(),
+        document: Some("g.yaml".into()),
+        watch: true,
+        threads: 2,
+        tls: Some(TlsFiles { cert: "c".into(), key: "k".into() }),
+        drain: Duration::from_millis(3),
+        head_timeout: Duration::from_millis(4),
+        idle_timeout: Duration::from_millis(5),
+        log_format: LogFormat::Text,
+        connections_max: 6,
+    };
+    assert_eq!(layers.settle().unwrap(), wanted);
+}
+
+#[test]
+fn all_problems_come_at_once_each_with_its_place() {
+    let mut layers = from_toml(
+        "listn = '127.0.0.1:1'\nthreads = [1]\nconnections_max = 0\nwatch = true
+         [tls]\ncert = 'c'\nkeys = 'k'\n[extra]\nx = 1",
+    );
+    layers.add("listen", "localhost".into(), "TRESTLE_LISTEN".into());
+    layers.add("log_format", "xml".into(), "--log-format".into());
+    let found = problems(layers);
+    for wanted in [
+        "node.toml: listn: unknown member",
+        "node.toml: threads: is array",
+        "node.toml: connections_max: is 0, must be a whole number from 1",
+        "node.toml: watch: needs a document",
+        "node.toml: tls.cert: needs `tls.key`",
+        "node.toml: tls.keys: unknown member",
+        "node.toml: extra: unknown member",
+        "TRESTLE_LISTEN: is `localhost`, must be an address",
+        "--log-format: is `xml`, must be json or text",
+    ] {
+        assert!(found.iter().any(|problem| problem.starts_with(wanted)), "{wanted} is not in {found:#?}");
+    }
+    assert_eq!(found.len(), 9, "{found:#?}");
+}
+
+#[test]
+fn a_file_that_is_no_toml_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("node.toml");
+    std::fs::write(&path, "listen = ").unwrap();
+    let error = Settings::load(Some(&path), BTreeMap::new()).unwrap_err().to_string();
+    assert!(error.contains("node.toml: TOML parse error at line 1"), "{error}");
+}
+
+#[test]
+fn state_is_kept_where_the_desktop_says() {
+    let env = |pairs: &'static [(&str, &str)]| {
+        default_data_dir(move |name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
+    };
+    assert_eq!(env(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")]), PathBuf::from("/s/trestle"));
+    assert_eq!(
+        env(&[("XDG_STATE_HOME", "relative"), ("HOME", "/h")]),
+        PathBuf::from("/h/.local/state/trestle")
+    );
+    assert_eq!(env(&[]), PathBuf::from("./.trestle"));
+}
