@@ -2,13 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 use trestle_dialect::{Dialect, Quirks};
 use trestle_provider::{Auth, Endpoints};
 
 /// Everything that an operator sets.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(title = "Trestle gateway document")]
 pub struct Document {
     /// Vendor accounts by name. A name that is listed takes over what the list says of it.
     pub providers: BTreeMap<String, ProviderEntry>,
@@ -34,13 +35,13 @@ pub struct ProviderEntry {
     pub auth: Option<Auth>,
     /// Keys of the vendor; requests rotate over them.
     pub keys: Vec<ProviderKey>,
-    /// Paths below `base_url`.
+    /// Paths, where they differ; the others stay the row's.
     pub endpoints: Option<Endpoints>,
     /// Headers that are always sent (beside the row's).
     pub headers: BTreeMap<String, String>,
     /// Headers of the client that go on to it (beside the row's).
     pub forward_headers: Vec<String>,
-    /// How it departs from its dialect.
+    /// How it departs from its dialect; as a whole instead of the row's.
     pub quirks: Option<Quirks>,
     /// Models that `/v1/models` shows for it.
     pub models: Vec<String>,
@@ -64,7 +65,7 @@ pub struct ProviderEntry {
 }
 
 /// A key of a vendor.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderKey {
     /// For logs and metrics.
@@ -74,6 +75,21 @@ pub struct ProviderKey {
     /// Its share among the keys.
     #[serde(default = "one")]
     pub weight: u32,
+}
+
+impl fmt::Debug for ProviderKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderKey")
+            .field("name", &self.name)
+            .field("value", &shown(&self.value))
+            .field("weight", &self.weight)
+            .finish()
+    }
+}
+
+/// References may be shown, the secret itself never.
+fn shown(value: &str) -> &str {
+    if value.starts_with("env:") || value.starts_with("file:") { value } else { "..." }
 }
 
 const fn one() -> u32 {
@@ -172,7 +188,7 @@ pub struct Retries {
 }
 
 /// A key of a client.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallerKey {
     /// `sha256:HEX` of the key (preferred), or `env:NAME`, `file:PATH` of the key itself.
@@ -183,6 +199,16 @@ pub struct CallerKey {
     /// Refused while true.
     #[serde(default)]
     pub disabled: bool,
+}
+
+impl fmt::Debug for CallerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallerKey")
+            .field("value", &shown(&self.value))
+            .field("models", &self.models)
+            .field("disabled", &self.disabled)
+            .finish()
+    }
 }
 
 /// What holds for all requests.

@@ -9,14 +9,27 @@ pub use document::{
 mod problem;
 pub use problem::{Problem, Problems};
 
+mod path;
+mod suggest;
+
+mod structure;
+
 mod parse;
 pub use parse::{parse, schema};
 
+mod pattern;
+
 mod snapshot;
 pub use snapshot::{
-    Caller, Credential, Grants, Group, MockSettings, ProviderConfig, ProviderKind, ResolvedTarget,
-    RetryPolicy, Snapshot, TargetConfig, TimeLimits,
+    Caller, Credential, FirstBytes, Grants, Group, MockSettings, ProviderConfig, ProviderKind,
+    ResolvedTarget, RetryPolicy, Snapshot, TargetConfig, TimeLimits,
 };
+
+mod hash;
+pub use hash::{hash_key, hash_text};
 
 mod compile;
 pub use compile::{Compiled, Secrets, compile};
+
+mod dev;
+pub use dev::dev_document;

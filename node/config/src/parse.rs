@@ -1,16 +1,74 @@
-//! Text to document: YAML, JSON or TOML, with every structural problem at once.
+//! Text to document: YAML (and so JSON), with every structural problem at once.
 
-use crate::{Document, Problems};
+use crate::{Document, Problem, Problems, path::Path, structure};
+use serde_json::Value;
+use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
-/// Reads YAML (and so JSON). Unknown members, wrong types, duplicate keys: all problems at once, each with its path
-/// and, for misspelt members, the one that was meant.
-#[allow(unused_variables, clippy::unimplemented)]
+/// Largest text of a document.
+const TEXT_BYTES_MAX: usize = 64 << 20;
+
+/// Reads YAML (and so JSON). Unknown members, wrong types, missing members, values that are none of those allowed: all
+/// at once, each with its path and, for what is misspelt, what was meant. Syntax errors and duplicate keys come alone,
+/// with line and column.
 pub fn parse(text: &str) -> Result<Document, Problems> {
-    unimplemented!()
+    let one = |path: String, message: String| Problems(vec![Problem { path, message }]);
+    let root = || Path::Root.to_string();
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(one(root(), format!("is larger than {TEXT_BYTES_MAX} bytes; make it smaller")));
+    }
+    let value: Value = serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
+        let place = error.location().filter(|place| place.line() > 0);
+        let path = place.map_or_else(root, |at| format!("line {}, column {}", at.line(), at.column()));
+        one(path, explain(&error))
+    })?;
+    if value.is_null() {
+        return Err(one(root(), "is empty; write `{}` if nothing is to be set".to_owned()));
+    }
+    let problems = structure::check(schemars::schema_for!(Document).as_value(), &value);
+    if !problems.is_empty() {
+        return Err(Problems(problems));
+    }
+    // What the schema lets through, serde takes too, so this error is of no one's making but ours.
+    serde_json::from_value(value).map_err(|error| one(root(), format!("cannot be read: {error}")))
 }
 
-/// The JSON Schema of the document, pretty-printed.
-#[allow(clippy::unimplemented)]
+/// The JSON Schema (2020-12) of the document, pretty-printed.
 pub fn schema() -> String {
-    unimplemented!()
+    format!("{:#}", schemars::schema_for!(Document).as_value())
 }
+
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            // Enough for the largest text; replayed aliases count too.
+            max_events: 20_000_000,
+            max_nodes: 10_000_000,
+            max_recorded_anchor_events: 100_000,
+            max_depth: 32,
+            // One more than is taken, so that the second is refused in better words.
+            max_documents: 2,
+            enforce_alias_anchor_ratio: false,
+        },
+        strict_booleans: true,
+        reject_unsupported_tags: true,
+        // A snippet could show a secret.
+        with_snippet: false,
+    }
+}
+
+fn explain(error: &Error) -> String {
+    match error.without_snippet() {
+        Error::AliasError { error, .. } => explain(error),
+        Error::DuplicateMappingKey { key: Some(key), .. } => format!("`{key}` is there twice; remove one"),
+        Error::MultipleDocuments { .. } => "begins a second document; put everything into one".to_owned(),
+        Error::Budget { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => {
+            "is too deep or expands to too much; use fewer aliases or less nesting".to_owned()
+        }
+        other => format!("is not YAML: {}", UserMessageFormatter.format_message(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

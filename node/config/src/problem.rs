@@ -1,5 +1,6 @@
 //! What is wrong with a document.
 
+use crate::path::Path;
 use std::fmt;
 
 /// One thing that is wrong, where, and how to mend it.
@@ -30,5 +31,24 @@ impl fmt::Display for Problems {
             problem.fmt(f)?;
         }
         Ok(())
+    }
+}
+
+/// What was found on the way. No longer than the document, of which there is one for each thing that is wrong.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// Hinder the document.
+    pub(crate) problems: Vec<Problem>,
+    /// Do not.
+    pub(crate) warnings: Vec<Problem>,
+}
+
+impl Findings {
+    pub(crate) fn problem(&mut self, path: &Path<'_>, message: impl Into<String>) {
+        self.problems.push(Problem { path: path.to_string(), message: message.into() });
+    }
+
+    pub(crate) fn warning(&mut self, path: &Path<'_>, message: impl Into<String>) {
+        self.warnings.push(Problem { path: path.to_string(), message: message.into() });
     }
 }

@@ -1,9 +1,10 @@
 //! What requests read: compiled, immutable, cheap to look things up in.
 
-use crate::{MockFaults, OnDisconnect, Settings, Strategy};
+use crate::{MockFaults, OnDisconnect, Settings, Strategy, pattern};
 use http::{HeaderName, HeaderValue};
 use std::{
     collections::HashMap,
+    fmt,
     hash::{BuildHasherDefault, Hasher},
     sync::Arc,
     time::Duration,
@@ -24,6 +25,8 @@ pub struct Snapshot {
     pub groups: HashMap<Box<str>, Arc<Group>>,
     /// By the SHA-256 of the key.
     pub callers: HashMap<[u8; 32], Arc<Caller>, BuildHasherDefault<FirstBytes>>,
+    /// By `provider/model`: those that the document names, as a client gets them that asks for them directly.
+    pub direct: HashMap<Box<str>, Arc<TargetConfig>>,
 }
 
 /// The key of the table is a good hash already: its first eight bytes serve.
@@ -93,8 +96,7 @@ pub enum ProviderKind {
 /// How the built-in mock answers.
 pub type MockSettings = MockFaults;
 
-/// A key of a vendor, ready to be sent.
-#[derive(Debug)]
+/// A key of a vendor, ready to be sent. `Debug` does not show it.
 pub struct Credential {
     /// For logs and metrics.
     pub name: Box<str>,
@@ -107,6 +109,15 @@ pub struct Credential {
     pub fingerprint: [u8; 32],
 }
 
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credential")
+            .field("name", &self.name)
+            .field("weight", &self.weight)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A name that clients ask for.
 #[derive(Debug)]
 pub struct Group {
@@ -116,7 +127,8 @@ pub struct Group {
     pub strategy: Strategy,
     /// Never empty.
     pub targets: Vec<Arc<TargetConfig>>,
-    /// Other groups are resolved to their targets (in order of weight).
+    /// Other groups are resolved to their targets (in order of weight, or as written where the group is `ordered`) and
+    /// what these fall back to; at most 256.
     pub fallbacks: Vec<Arc<TargetConfig>>,
 }
 
@@ -196,15 +208,66 @@ pub enum ResolvedTarget {
     Target(Arc<TargetConfig>),
 }
 
+impl TimeLimits {
+    /// Where the document says nothing.
+    pub const DEFAULT: Self = Self {
+        connect: Duration::from_secs(5),
+        first_token: Duration::from_secs(120),
+        idle: Duration::from_secs(60),
+        total: Duration::from_secs(900),
+    };
+}
+
+impl RetryPolicy {
+    /// Where the document says nothing.
+    pub const DEFAULT: Self =
+        Self { max: 2, backoff: Duration::from_millis(200), backoff_max: Duration::from_millis(5_000) };
+}
+
+impl TargetConfig {
+    /// A target with nothing set for it but what its provider says.
+    pub(crate) fn plain(provider: &Arc<ProviderConfig>, model: &str, listed: bool) -> Self {
+        Self {
+            name: format!("{}/{model}", provider.name).into(),
+            provider: Arc::clone(provider),
+            model: model.into(),
+            weight: 1,
+            params: Vec::new(),
+            times: provider.times,
+            retries: provider.retries,
+            listed,
+        }
+    }
+}
+
+/// Splits `provider/model`; what follows the first slash is the vendor's own name of the model and may hold more.
+pub(crate) fn split_target(name: &str) -> Option<(&str, &str)> {
+    name.split_once('/').filter(|(provider, model)| !provider.is_empty() && !model.is_empty())
+}
+
 impl Snapshot {
-    /// What a model name means: `None` if neither a group nor `provider/model` with a known provider. Ids are opaque:
-    /// only a configured provider's name is stripped from the front.
-    #[allow(unused_variables, clippy::unimplemented)]
+    /// Longest name of a model that is not in the document, in bytes.
+    pub const MODEL_NAME_BYTES_MAX: usize = 512;
+
+    /// What a model name means: `None` if neither a group nor `provider/model` with a known provider (or longer than
+    /// `MODEL_NAME_BYTES_MAX`, or with control characters). Ids are opaque: only a configured provider's name is
+    /// stripped from the front.
     pub fn resolve(&self, name: &str) -> Option<ResolvedTarget> {
-        unimplemented!()
+        if let Some(group) = self.groups.get(name) {
+            return Some(ResolvedTarget::Group(Arc::clone(group)));
+        }
+        if let Some(target) = self.direct.get(name) {
+            return Some(ResolvedTarget::Target(Arc::clone(target)));
+        }
+        if name.len() > Self::MODEL_NAME_BYTES_MAX || name.bytes().any(|b| b.is_ascii_control()) {
+            return None;
+        }
+        let (provider, model) = split_target(name)?;
+        let target = TargetConfig::plain(self.providers.get(provider)?, model, false);
+        Some(ResolvedTarget::Target(Arc::new(target)))
     }
 
-    /// Whether streams are aborted when their client leaves.
+    /// Whether an upstream call is aborted when its client leaves.
     pub fn aborts(&self, stream: bool) -> bool {
         match self.settings.on_disconnect {
             OnDisconnect::Auto => stream,
@@ -216,8 +279,9 @@ impl Snapshot {
 
 impl Grants {
     /// Whether a target may be used; `group` is the group through which it was reached.
-    #[allow(unused_variables, clippy::unimplemented)]
     pub fn allow(&self, group: Option<&str>, target: &str) -> bool {
-        unimplemented!()
+        self.all
+            || group.is_some_and(|group| self.groups.iter().any(|granted| **granted == *group))
+            || self.patterns.iter().any(|pattern| pattern::matches(pattern, target))
     }
 }

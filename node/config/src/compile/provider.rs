@@ -1,0 +1,306 @@
+//! A vendor account: its row, its keys, its limits.
+
+use super::{
+    Secrets, check_name,
+    limits::{self, Defaults, Limits, within},
+    secret::Source,
+};
+use crate::{
+    Credential, MockSettings, ProviderConfig, ProviderEntry, ProviderKind, hash, path::Path,
+    problem::Findings, suggest::did_you_mean,
+};
+use http::HeaderName;
+use std::{collections::HashSet, net::IpAddr, sync::Arc};
+use trestle_dialect::{Dialect, Quirks};
+use trestle_provider::{Auth, Endpoints, Listed, Origin, Provider as _, Row, listed};
+
+/// A provider of the document, and what it is compiled with.
+pub(super) struct Draft<'a> {
+    pub(super) name: &'a str,
+    pub(super) entry: &'a ProviderEntry,
+    pub(super) defaults: &'a Defaults,
+    pub(super) secrets: &'a dyn Secrets,
+}
+
+impl Draft<'_> {
+    pub(super) fn compile(&self, path: &Path<'_>, findings: &mut Findings) -> Option<ProviderConfig> {
+        let entry = self.entry;
+        let before = findings.problems.len();
+        check_name(self.name, path, findings);
+        if self.name.contains(['/', '*']) {
+            findings.problem(path, "must not have `/` or `*` in its name");
+        }
+        if entry.mock.is_some() {
+            findings.problem(&path.member("mock"), "is only for the provider `mock`; remove it");
+        }
+        for (index, model) in entry.models.iter().enumerate() {
+            check_name(model, &path.member("models").item(index), findings);
+        }
+        let limits = limits::provider(entry, self.defaults, path, findings);
+        let row = self.row(path, findings)?;
+        let vendor = Listed::new(row.clone()).map_err(|problems| report(&problems, path, findings)).ok()?;
+        let credentials = self.credentials(&row, &vendor, path, findings);
+        let tls_ca = self.tls_ca(vendor.origin(), path, findings);
+        if findings.problems.len() > before {
+            return None;
+        }
+        let names = row.forward_headers.iter().filter_map(|name| HeaderName::try_from(name).ok());
+        Some(ProviderConfig {
+            name: self.name.into(),
+            dialects: row.dialects.clone(),
+            keys_missing: credentials.is_empty(),
+            credentials,
+            forward_headers: names.collect(),
+            quirks: row.quirks,
+            models: entry.models.iter().map(|model| model.as_str().into()).collect(),
+            concurrency: limits.concurrency,
+            queue: limits.queue,
+            times: limits.times,
+            retries: limits.retries,
+            tls_ca,
+            tls_server_name: entry.tls.server_name.as_deref().map(Into::into),
+            http2_prior_knowledge: entry.http2 == Some(true) && !vendor.origin().tls,
+            private_addresses: entry
+                .private_addresses
+                .unwrap_or_else(|| entry.base_url.is_some() || is_local(vendor.origin())),
+            kind: ProviderKind::Remote(Box::new(vendor)),
+        })
+    }
+
+    /// The listed row, if there is one, with what the document says over it.
+    fn row(&self, path: &Path<'_>, findings: &mut Findings) -> Option<Row> {
+        let entry = self.entry;
+        let names = || listed().keys().map(String::as_str);
+        let base = match &entry.like {
+            Some(like) => {
+                let row = listed().get(like);
+                if row.is_none() {
+                    let meant = did_you_mean(like, names());
+                    findings.problem(&path.member("like"), format!("`{like}` is not a listed vendor{meant}"));
+                    return None;
+                }
+                row
+            }
+            None => listed().get(self.name),
+        };
+        if base.is_none() {
+            let meant = did_you_mean(self.name, names());
+            let name = self.name;
+            if entry.base_url.is_none() {
+                findings.problem(
+                    &path.member("base_url"),
+                    format!("is missing, and `{name}` is not a listed vendor{meant} (or set `like`)"),
+                );
+            }
+            if entry.dialects.is_none() {
+                let message = "is missing; write `dialects: [openai-chat]`, or set `like` to a listed vendor";
+                findings.problem(&path.member("dialects"), message);
+            }
+        }
+        let mut row = match (base, &entry.base_url, &entry.dialects) {
+            (Some(row), _, _) => row.clone(),
+            (None, Some(base_url), Some(dialects)) => Row {
+                base_url: base_url.clone(),
+                dialects: dialects.clone(),
+                auth: Auth::default(),
+                env: Vec::new(),
+                endpoints: Endpoints::default(),
+                headers: Default::default(),
+                forward_headers: Vec::new(),
+                quirks: Quirks::default(),
+            },
+            _ => return None,
+        };
+        self.overlay(&mut row);
+        Some(row)
+    }
+
+    fn overlay(&self, row: &mut Row) {
+        let entry = self.entry;
+        row.base_url = entry.base_url.clone().unwrap_or_else(|| row.base_url.clone());
+        row.dialects = entry.dialects.clone().unwrap_or_else(|| row.dialects.clone());
+        row.auth = entry.auth.clone().unwrap_or_else(|| row.auth.clone());
+        row.quirks = entry.quirks.clone().unwrap_or_else(|| row.quirks.clone());
+        if let Some(own) = entry.endpoints.clone() {
+            let Endpoints { chat, messages, completions, embeddings } = std::mem::take(&mut row.endpoints);
+            row.endpoints = Endpoints {
+                chat: own.chat.or(chat),
+                messages: own.messages.or(messages),
+                completions: own.completions.or(completions),
+                embeddings: own.embeddings.or(embeddings),
+            };
+        }
+        // Header names are the same in any case, so the row's own gives way to one that is written otherwise.
+        row.headers.retain(|name, _| !entry.headers.keys().any(|own| own.eq_ignore_ascii_case(name)));
+        row.headers.extend(entry.headers.clone());
+        row.forward_headers.extend(entry.forward_headers.iter().cloned());
+    }
+
+    fn credentials(
+        &self,
+        row: &Row,
+        vendor: &Listed,
+        path: &Path<'_>,
+        findings: &mut Findings,
+    ) -> Vec<Arc<Credential>> {
+        let keys = &self.entry.keys;
+        let path = path.member("keys");
+        if keys.is_empty() {
+            if let (Some(variable), true) = (row.env.first(), row.auth != Auth::None) {
+                let message = format!(
+                    "is empty; write `keys: [{{ name: main, value: env:{variable} }}]` (or `auth: none`)"
+                );
+                findings.problem(&path, message);
+            }
+            return vec![Arc::new(no_key(self.name))];
+        }
+        if row.auth == Auth::None {
+            findings.problem(
+                &path,
+                "would never be sent, for `auth` is `none`; set `auth: bearer` or remove them",
+            );
+        }
+        if keys.iter().all(|key| key.weight == 0) {
+            findings.problem(&path, "have no weight above 0; give one of them a share");
+        }
+        let (mut names, mut made) = (HashSet::new(), Vec::new());
+        for (index, key) in keys.iter().enumerate() {
+            let path = path.item(index);
+            check_name(&key.name, &path.member("name"), findings);
+            if !names.insert(&key.name) {
+                findings.problem(&path.member("name"), format!("`{}` is there twice; rename one", key.name));
+            }
+            let path = path.member("value");
+            let secret = match Source::of(&key.value) {
+                Ok(source) => source.read(self.secrets).map(|secret| (source, secret)),
+                Err(why) => {
+                    findings.problem(&path, why);
+                    continue;
+                }
+            };
+            let (source, secret) = match secret {
+                Ok(read) => read,
+                Err(why) => {
+                    findings.warning(&path, format!("{why}; this key is left out"));
+                    continue;
+                }
+            };
+            match vendor.credential(&secret) {
+                Ok(header) => made.push(Arc::new(Credential {
+                    name: key.name.as_str().into(),
+                    weight: key.weight,
+                    header,
+                    fingerprint: hash::fingerprint([self.name, &key.name, &secret]),
+                })),
+                Err(why) if source.is_literal() => findings.problem(&path, why),
+                Err(why) => findings.warning(&path, format!("the key {why}; it is left out")),
+            }
+        }
+        made
+    }
+
+    fn tls_ca(&self, origin: &Origin, path: &Path<'_>, findings: &mut Findings) -> Option<Arc<str>> {
+        let (tls, path) = (&self.entry.tls, path.member("tls"));
+        if !origin.tls && (tls.ca.is_some() || tls.server_name.is_some()) {
+            findings.problem(&path, "has no use, for `base_url` is `http://`; remove it or write `https://`");
+        }
+        let ca = tls.ca.as_ref()?;
+        let path = path.member("ca");
+        let pem = match Source::of(ca).map(|source| source.read(self.secrets)) {
+            Ok(Ok(pem)) => pem,
+            Ok(Err(why)) => {
+                findings.warning(&path, format!("{why}; only the public authorities are trusted"));
+                return None;
+            }
+            Err(why) => {
+                findings.problem(&path, why);
+                return None;
+            }
+        };
+        if !pem.contains("-----BEGIN CERTIFICATE-----") {
+            findings.problem(&path, "is not a certificate in PEM; write `file:PATH` or `env:NAME` of one");
+        }
+        Some(pem.into())
+    }
+}
+
+/// Problems of a row, each `member: what is wrong`, at the provider's path.
+fn report(problems: &[String], path: &Path<'_>, findings: &mut Findings) {
+    for problem in problems {
+        let (member, message) = problem.split_once(": ").unwrap_or(("", problem));
+        let (outer, inner) = member.split_once('.').unwrap_or((member, ""));
+        let outer = path.member(outer);
+        match inner {
+            "" => findings.problem(&outer, message),
+            inner => findings.problem(&outer.member(inner), message),
+        }
+    }
+}
+
+fn is_local(origin: &Origin) -> bool {
+    &*origin.host == "localhost" || origin.host.parse::<IpAddr>().is_ok()
+}
+
+fn no_key(provider: &str) -> Credential {
+    Credential {
+        name: "none".into(),
+        weight: 1,
+        header: None,
+        fingerprint: hash::fingerprint([provider, "none", ""]),
+    }
+}
+
+/// The built-in mock as the document sets it.
+pub(super) fn mock(
+    entry: &ProviderEntry,
+    defaults: &Defaults,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) -> Option<ProviderConfig> {
+    let allowed = ProviderEntry {
+        mock: entry.mock.clone(),
+        concurrency: entry.concurrency,
+        queue: entry.queue,
+        timeouts: entry.timeouts.clone(),
+        retries: entry.retries.clone(),
+        ..ProviderEntry::default()
+    };
+    if *entry != allowed {
+        let message = "is built in; only `mock`, `concurrency`, `queue`, `timeouts` and `retries` can be set \
+                       (give a vendor of your own another name)";
+        findings.problem(path, message);
+    }
+    let settings = entry.mock.clone().unwrap_or_default();
+    let inner = path.member("mock");
+    if let Some(status) = settings.status {
+        within(status.into(), 400..=599, &inner.member("status"), findings);
+    }
+    if let Some(every) = settings.every {
+        within(every.into(), 1..=u32::MAX.into(), &inner.member("every"), findings);
+    }
+    within(settings.delay_ms, 0..=600_000, &inner.member("delay_ms"), findings);
+    within(settings.gap_ms, 0..=600_000, &inner.member("gap_ms"), findings);
+    Some(mock_with(settings, limits::provider(entry, defaults, path, findings)))
+}
+
+/// The built-in mock.
+pub(super) fn mock_with(settings: MockSettings, limits: Limits) -> ProviderConfig {
+    ProviderConfig {
+        name: super::MOCK.into(),
+        kind: ProviderKind::Mock(settings),
+        dialects: Dialect::ALL.to_vec(),
+        credentials: vec![Arc::new(no_key(super::MOCK))],
+        keys_missing: false,
+        quirks: Quirks::default(),
+        forward_headers: Vec::new(),
+        models: vec!["echo".into(), "lorem".into()],
+        concurrency: limits.concurrency,
+        queue: limits.queue,
+        times: limits.times,
+        retries: limits.retries,
+        tls_ca: None,
+        tls_server_name: None,
+        http2_prior_knowledge: false,
+        private_addresses: false,
+    }
+}

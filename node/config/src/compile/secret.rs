@@ -1,0 +1,59 @@
+//! Where a secret comes from: a reference or the document itself.
+
+use super::Secrets;
+
+/// A value of the document that stands for a secret.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    Env(&'a str),
+    File(&'a str),
+    Literal(&'a str),
+}
+
+impl<'a> Source<'a> {
+    /// What a value means, or what is wrong with it, without the value.
+    pub(super) fn of(value: &'a str) -> Result<Self, &'static str> {
+        if let Some(name) = value.strip_prefix("env:") {
+            let fine = !name.is_empty() && name.bytes().all(|b| b.is_ascii_graphic() && b != b'=');
+            return if fine { Ok(Self::Env(name)) } else { Err("names no variable; write `env:NAME`") };
+        }
+        if let Some(path) = value.strip_prefix("file:") {
+            return if path.is_empty() {
+                Err("names no file; write `file:PATH`")
+            } else {
+                Ok(Self::File(path))
+            };
+        }
+        if value.trim().is_empty() {
+            return Err("is empty; write `env:NAME` or `file:PATH`");
+        }
+        if is_masked(value) {
+            return Err("is masked, not the key itself; write `env:NAME`, `file:PATH` or the whole key");
+        }
+        Ok(Self::Literal(value))
+    }
+
+    /// The secret; an error is for a warning: what could not be read, and why.
+    pub(super) fn read(self, secrets: &dyn Secrets) -> Result<String, String> {
+        let (reference, read) = match self {
+            Self::Literal(secret) => return Ok(secret.to_owned()),
+            Self::Env(name) => (format!("env:{name}"), secrets.env(name)),
+            Self::File(path) => (format!("file:{path}"), secrets.file(path)),
+        };
+        // No secret has white space around it that is meant.
+        match read.map(|text| text.trim().to_owned()) {
+            Ok(text) if text.is_empty() => Err(format!("`{reference}` is empty")),
+            Ok(text) => Ok(text),
+            Err(why) => Err(format!("`{reference}` cannot be read ({why})")),
+        }
+    }
+
+    pub(super) fn is_literal(self) -> bool {
+        matches!(self, Self::Literal(_))
+    }
+}
+
+/// What a console or log shows in place of a key: `****`, `sk-...abcd`, `sk-…`.
+fn is_masked(value: &str) -> bool {
+    ["**", "...", "\u{2026}", "\u{2022}\u{2022}"].iter().any(|mask| value.contains(mask))
+}
