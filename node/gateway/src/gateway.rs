@@ -1,13 +1,67 @@
 //! The handle of a running gateway: snapshot, data threads, metrics, drain.
 
-use crate::Worker;
-use std::{future::Future, io::Write, rc::Rc, sync::Arc};
-use trestle_config::{Problems, Snapshot};
+use crate::{
+    Worker,
+    budget::Budget,
+    log, metrics,
+    state::{ProviderState, lock},
+    thread::{self, CurrentSnapshot, Job, Seat, WorkerParts},
+};
+use std::{
+    collections::HashMap,
+    future::Future,
+    io::{self, Write},
+    rc::Rc,
+    sync::{Arc, Mutex, atomic::Ordering::Relaxed},
+    thread::JoinHandle,
+};
+use tokio::sync::oneshot;
+use trestle_config::{Problems, Secrets, Snapshot};
 
 /// A running gateway; clones are handles of the same one.
 #[derive(Clone)]
 pub struct Gateway {
-    _shared: Arc<()>,
+    shared: Arc<Shared>,
+    running: Arc<Mutex<Running>>,
+}
+
+/// The process's part of a gateway: what all data threads share.
+pub(crate) struct Shared {
+    /// What requests read.
+    pub(crate) snapshot: CurrentSnapshot,
+    /// One for each data thread.
+    pub(crate) seats: Vec<Seat>,
+    /// The bound on held bytes.
+    pub(crate) budget: Arc<Budget>,
+    /// Whether anybody reads the records.
+    pub(crate) logging: bool,
+    providers: Mutex<HashMap<Box<str>, Arc<ProviderState>>>,
+}
+
+impl Shared {
+    /// The state of a provider.
+    pub(crate) fn provider(&self, name: &str) -> Arc<ProviderState> {
+        Arc::clone(lock(&self.providers).entry(name.into()).or_default())
+    }
+
+    /// All providers that were called, by name.
+    pub(crate) fn providers(&self) -> Vec<(Box<str>, Arc<ProviderState>)> {
+        let mut all: Vec<_> = lock(&self.providers).iter().map(|(n, s)| (n.clone(), Arc::clone(s))).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    }
+
+    /// The seat with the least in flight.
+    pub(crate) fn idlest(&self) -> usize {
+        self.seats.iter().enumerate().min_by_key(|(_, seat)| seat.load()).map_or(0, |(index, _)| index)
+    }
+}
+
+#[derive(Default)]
+struct Running {
+    stops: Vec<oneshot::Sender<()>>,
+    threads: Vec<JoinHandle<()>>,
+    writer: Option<log::Writer>,
 }
 
 /// How to run.
@@ -26,39 +80,86 @@ pub enum OpenError {
     Document(#[from] Problems),
     /// Threads or sockets.
     #[error("cannot start: {0}")]
-    Io(#[from] std::io::Error),
+    Io(#[from] io::Error),
 }
 
-#[allow(unused_variables, clippy::unimplemented)]
+/// Secrets from the environment and the file system of this process.
+#[derive(Debug, Clone, Copy)]
+pub struct HostSecrets;
+
+impl Secrets for HostSecrets {
+    fn env(&self, name: &str) -> Result<String, String> {
+        std::env::var(name).map_err(|_| format!("the environment variable {name} is not set"))
+    }
+
+    fn file(&self, path: &str) -> Result<String, String> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("{path} cannot be read: {}", error.kind()))?;
+        Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+    }
+}
+
 impl Gateway {
     /// Starts the data threads.
-    pub fn start(snapshot: Snapshot, options: Options) -> std::io::Result<Self> {
-        unimplemented!()
+    pub fn start(snapshot: Snapshot, options: Options) -> io::Result<Self> {
+        let count = match options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        let (seats, jobs): (Vec<_>, Vec<_>) = (0..count).map(|_| Seat::new()).unzip();
+        let shared = Arc::new(Shared {
+            snapshot: CurrentSnapshot::from_pointee(snapshot),
+            seats,
+            budget: Arc::default(),
+            logging: options.log.is_some(),
+            providers: Mutex::default(),
+        });
+        let mut running = Running::default();
+        let mut rings = Vec::new();
+        for (index, jobs) in jobs.into_iter().enumerate() {
+            let (records, ring) = WorkerParts::ring();
+            rings.push(ring);
+            let (stop, stopped) = oneshot::channel();
+            running.stops.push(stop);
+            let mut seed = [0; 16];
+            getrandom::fill(&mut seed).map_err(io::Error::other)?;
+            let parts =
+                WorkerParts { shared: Arc::clone(&shared), index, records, seed: u128::from_le_bytes(seed) };
+            let builder = std::thread::Builder::new().name(format!("data-{index}"));
+            running.threads.push(builder.spawn(move || thread::run(parts, jobs, stopped))?);
+        }
+        running.writer = options.log.map(|sink| log::Writer::start(rings, sink)).transpose()?;
+        Ok(Self { shared, running: Arc::new(Mutex::new(running)) })
     }
 
     /// Starts a gateway inside of this process from the text of a document; secrets come from environment and files.
     pub fn open(document: &str) -> Result<Self, OpenError> {
-        unimplemented!()
+        let document = trestle_config::parse(document)?;
+        let compiled = trestle_config::compile(&document, 1, &HostSecrets)?;
+        for warning in compiled.warnings {
+            tracing::warn!("{warning}");
+        }
+        Ok(Self::start(compiled.snapshot, Options { threads: 0, log: None })?)
     }
 
     /// The snapshot that requests see now.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        unimplemented!()
+        self.shared.snapshot.load_full()
     }
 
     /// Lets requests from now on see another snapshot; running ones keep theirs.
     pub fn replace(&self, snapshot: Snapshot) {
-        unimplemented!()
+        self.shared.snapshot.store(Arc::new(snapshot));
     }
 
     /// Requests that run now.
     pub fn in_flight(&self) -> usize {
-        unimplemented!()
+        self.shared.seats.iter().map(|seat| seat.in_flight.load(Relaxed)).sum()
     }
 
     /// Metrics of the data plane in the Prometheus text format.
     pub fn metrics(&self) -> String {
-        unimplemented!()
+        metrics::render(&self.shared)
     }
 
     /// Runs a task (a connection) on the data thread with the least in flight; it counts there until it ends.
@@ -67,11 +168,42 @@ impl Gateway {
         F: FnOnce(Rc<Worker>) -> T + Send + 'static,
         T: Future<Output = ()> + 'static,
     {
-        unimplemented!()
+        let seat = &self.shared.seats[self.shared.idlest()];
+        seat.tasks.fetch_add(1, Relaxed);
+        let job: Job = Box::new(move |worker| {
+            tokio::task::spawn_local(async move {
+                let _counted = Counted(Rc::clone(&worker));
+                task(worker).await;
+            });
+        });
+        seat.send(job);
+    }
+
+    /// The seats, for calls from this process.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Ends the data threads; what still runs on them is cut off. Returns when the log is written.
     pub fn stop(&self) {
-        unimplemented!()
+        let running = std::mem::take(&mut *lock(&self.running));
+        for stop in running.stops {
+            let _ = stop.send(());
+        }
+        for thread in running.threads {
+            let _ = thread.join();
+        }
+        if let Some(writer) = running.writer {
+            writer.stop();
+        }
+    }
+}
+
+/// Counts a task of a thread until it ends.
+struct Counted(Rc<Worker>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.seat().tasks.fetch_sub(1, Relaxed);
     }
 }

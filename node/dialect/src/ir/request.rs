@@ -3,7 +3,7 @@
 use super::{Attachment, Features, Json, Message, Text};
 
 /// What a client asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
     /// The model as the client named it.
     pub model: Text,

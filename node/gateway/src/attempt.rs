@@ -1,0 +1,385 @@
+//! Walks the plan: for each target prepare, wait for a slot, send, classify; next key, again, next target or stop.
+
+use crate::{
+    Endpoint,
+    cause::{self, Failed, Next},
+    flight::Flight,
+    inspect, mock,
+    prepare::{self, Prepared},
+    receive::Ask,
+    state::{self, Slot},
+    stream::{Stream, Translation},
+    thread::ProviderLocal,
+    timer::{Expired, Timer},
+    upstream::{self, Incoming, Mode, Source},
+};
+use bytes::{Bytes, BytesMut};
+use http::{
+    HeaderMap, StatusCode,
+    header::{CONTENT_LENGTH, CONTENT_TYPE},
+};
+use std::{
+    collections::VecDeque,
+    rc::Rc,
+    sync::Arc,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+use trestle_config::{Credential, ProviderKind, TargetConfig};
+use trestle_dialect::{Attempt, Category, Dialect, Look, StreamContext, inbound, json, outbound};
+
+/// A buffered answer is read whole before the client sees a byte of it, up to this size.
+const WHOLE_BYTES_MAX: usize = 1024 * 1024;
+/// An error body is read up to this size.
+const FAULT_BYTES_MAX: usize = 64 * 1024;
+
+/// An answer that will be the client's.
+pub(crate) enum Won {
+    /// All of it, in the client's dialect, and what that could not express.
+    Whole(Bytes, Vec<String>),
+    /// A large one, in parts: what is there, what comes, and the length if it is known.
+    Parts(VecDeque<Bytes>, Incoming, Option<u64>),
+    /// Events, from the first content on.
+    Events(Box<Stream>),
+}
+
+/// The end of a walk.
+pub(crate) enum Walked {
+    /// A target answers. What was dropped on the way there.
+    Won(Won, Vec<String>),
+    /// None did; the failure that says most to the client, and the dialect of the target it came from.
+    Lost(Box<Failed>, Option<Dialect>),
+}
+
+/// One walk over a plan.
+pub(crate) struct Walk<'a> {
+    /// The request.
+    pub(crate) ask: &'a Ask,
+    /// Its record.
+    pub(crate) flight: &'a mut Flight,
+    /// Its limits in time.
+    pub(crate) timer: &'a mut Timer,
+    /// Bound on a decompressed answer.
+    pub(crate) answer_bytes_max: u64,
+}
+
+/// A target and what is known about it for this request.
+struct Target<'a> {
+    config: &'a Arc<TargetConfig>,
+    local: Rc<ProviderLocal>,
+    prepared: Prepared,
+    last: bool,
+}
+
+impl Walk<'_> {
+    /// Walks the plan to its first answer.
+    pub(crate) async fn walk(&mut self, plan: &[Arc<TargetConfig>]) -> Walked {
+        let mut lost: Option<(Failed, Option<Dialect>)> = None;
+        for (index, config) in plan.iter().enumerate() {
+            self.flight.record.target = Some(Arc::clone(config));
+            let begun = Instant::now();
+            let local = self.flight.worker.provider(&config.provider.name);
+            let (failed, dialect) = match prepare::prepare(self.ask, config, &local) {
+                Err(failed) => {
+                    self.note(config, &failed, begun.elapsed());
+                    (failed, None)
+                }
+                Ok(prepared) => {
+                    let dialect = prepared.dialect;
+                    let mut target = Target { config, local, prepared, last: index + 1 == plan.len() };
+                    match self.try_target(&mut target).await {
+                        Ok(won) => return Walked::Won(won, target.prepared.dropped),
+                        Err(failed) => (failed, Some(dialect)),
+                    }
+                }
+            };
+            let stop = failed.next == Next::Stop;
+            // The last word is the latest failure, but a passing one is not talked over by a lasting one.
+            let keep =
+                lost.as_ref().is_some_and(|(before, _)| before.is_passing() && !failed.is_passing() && !stop);
+            if !keep {
+                lost = Some((failed, dialect));
+            }
+            if stop {
+                break;
+            }
+        }
+        let (failed, dialect) =
+            lost.unwrap_or_else(|| (Failed::new("no_target", Next::Stop, "there is no target"), None));
+        Walked::Lost(Box::new(failed), dialect)
+    }
+
+    fn note(&mut self, config: &TargetConfig, failed: &Failed, time: Duration) {
+        let status = failed.fault.as_ref().map(|fault| fault.status);
+        self.flight.failed(Attempt { target: config.name.clone(), status, cause: failed.cause, time });
+    }
+
+    /// Tries one target until it answers or there is no point in trying on.
+    async fn try_target(&mut self, target: &mut Target<'_>) -> Result<Won, Failed> {
+        let retries = target.config.retries;
+        let mut again = 0;
+        // Bounded: each round either uses up one of the retries, benches a key, learns a quirk once, or leaves.
+        loop {
+            let begun = Instant::now();
+            let credential = self.pick(target);
+            let tried = match &credential {
+                Ok(credential) => self.call(target, credential).await,
+                Err(failed) => Err(failed.clone()),
+            };
+            let failed = match tried {
+                Ok(won) => return Ok(won),
+                Err(failed) => failed,
+            };
+            self.note(target.config, &failed, begun.elapsed());
+            if learn(self.ask, target, &failed) {
+                target.prepared = prepare::prepare(self.ask, target.config, &target.local)?;
+                continue;
+            }
+            let pause = match failed.next {
+                Next::Stop | Next::Onward => return Err(failed),
+                Next::OtherKey(bench) => {
+                    if let Ok(credential) = &credential {
+                        target.local.key(&credential.fingerprint).bench(bench);
+                    }
+                    match self.pick(target) {
+                        Ok(_) => continue,
+                        // All keys are out: others first; the last target is worth a short wait.
+                        Err(_) if target.last && failed.cause == "rate_limited" => bench,
+                        Err(_) => return Err(failed),
+                    }
+                }
+                Next::Again => {
+                    let jitter = 0.5 + self.flight.worker.chance() / 2.0;
+                    let doubled = retries.backoff.saturating_mul(1 << again.min(16));
+                    failed.retry_after.unwrap_or_else(|| doubled.min(retries.backoff_max).mul_f64(jitter))
+                }
+            };
+            if again >= retries.max || pause > retries.backoff_max || pause >= self.timer.left() {
+                return Err(failed);
+            }
+            again += 1;
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// A key that is not benched, by weight.
+    fn pick(&self, target: &Target<'_>) -> Result<Arc<Credential>, Failed> {
+        let provider = &target.config.provider;
+        if let [only] = &provider.credentials[..]
+            && target.local.key(&only.fingerprint).benched().is_none()
+        {
+            return Ok(Arc::clone(only));
+        }
+        let free: Vec<_> = provider
+            .credentials
+            .iter()
+            .filter(|credential| target.local.key(&credential.fingerprint).benched().is_none())
+            .collect();
+        let sum: u64 = free.iter().map(|credential| u64::from(credential.weight)).sum();
+        let mut at = (self.flight.worker.chance() * sum as f64) as u64;
+        for credential in &free {
+            let weight = u64::from(credential.weight);
+            if at < weight {
+                return Ok(Arc::clone(credential));
+            }
+            at -= weight;
+        }
+        if let Some(first) = free.first() {
+            return Ok(Arc::clone(first));
+        }
+        if provider.keys_missing || provider.credentials.is_empty() {
+            return Err(Failed::new(
+                "no_key",
+                Next::Onward,
+                format!("no key is set for the provider {}", provider.name),
+            ));
+        }
+        let health = provider.credentials.iter().filter_map(|c| target.local.key(&c.fingerprint).benched());
+        let mut failed =
+            Failed::new("rate_limited", Next::Onward, "all keys of the provider are rate limited");
+        failed.retry_after = health.min();
+        Err(failed)
+    }
+
+    /// One call, to the answer or to the reason why there is none.
+    async fn call(&mut self, target: &Target<'_>, credential: &Credential) -> Result<Won, Failed> {
+        let provider = &target.config.provider;
+        self.timer.stage(target.config.times.first_token);
+        let slot = self
+            .timer
+            .within(state::acquire(&target.local.state, provider.concurrency, provider.queue))
+            .await;
+        let slot = match slot {
+            Ok(Ok(slot)) => slot,
+            Ok(Err(state::QueueFull)) => {
+                let message = format!("the queue of the provider {} is full", provider.name);
+                return Err(Failed::new("queue_full", Next::Onward, message));
+            }
+            Err(expired) => return Err(timed_out(expired)),
+        };
+        self.timer.stage(target.config.times.first_token);
+        let sent = Instant::now();
+        let (status, headers, source) = match &provider.kind {
+            ProviderKind::Mock(settings) => {
+                let asked = self
+                    .ask
+                    .decoded()
+                    .map_err(|refusal| Failed::new("invalid_request", Next::Stop, refusal.message))?;
+                let answering =
+                    mock::answer(settings, asked, (&target.config.model, target.prepared.dialect));
+                self.timer.within(answering).await.map_err(timed_out)?
+            }
+            ProviderKind::Remote(remote) => {
+                let operation = self.ask.endpoint.operation(target.prepared.dialect);
+                let path = remote.endpoint(operation, &target.config.model).ok_or_else(|| {
+                    let message =
+                        format!("the provider {} does not offer {}", provider.name, self.ask.endpoint.name());
+                    Failed::new("unsupported", Next::Onward, message)
+                })?;
+                let request = prepare::request(
+                    (self.ask, &target.prepared),
+                    provider,
+                    (remote.as_ref(), path),
+                    credential,
+                );
+                let mode = if self.ask.stream { Mode::Driven } else { Mode::Spawned };
+                let sending = upstream::send(&target.local.pool, (remote.origin(), provider), request, mode);
+                let (head, source) = self.timer.within(sending).await.map_err(timed_out)??;
+                (head.status, head.headers, source)
+            }
+        };
+        self.flight.record.upstream = Some(sent.elapsed());
+        self.answer(target, (status, &headers), source, slot).await
+    }
+
+    async fn answer(
+        &mut self,
+        target: &Target<'_>,
+        (status, headers): (StatusCode, &HeaderMap),
+        source: Source,
+        slot: Slot,
+    ) -> Result<Won, Failed> {
+        let mut body = Incoming::new(source, headers, self.answer_bytes_max, slot)?;
+        if !status.is_success() {
+            let (parts, _) = self.collect(&mut body, FAULT_BYTES_MAX).await?;
+            let mut fault = outbound(target.prepared.dialect).decode_fault(status.as_u16(), &joined(parts));
+            if let ProviderKind::Remote(remote) = &target.config.provider.kind {
+                remote.classify(&mut fault);
+            }
+            return Err(Failed::fault(fault, cause::retry_after(headers)));
+        }
+        let events =
+            headers.get(CONTENT_TYPE).is_some_and(|v| v.as_bytes().starts_with(b"text/event-stream"));
+        match (self.ask.stream, events) {
+            (true, true) => {
+                let stream = Stream::new(body, self.translation(target));
+                Ok(Won::Events(Box::new(inspect::commit(stream, self.flight, self.timer).await?)))
+            }
+            (false, false) => self.whole(target, headers, body).await,
+            (true, false) => Err(Failed::malformed("the provider did not answer with a stream")),
+            (false, true) => Err(Failed::malformed("the provider answered with a stream")),
+        }
+    }
+
+    fn translation(&self, target: &Target<'_>) -> Translation {
+        let (ours, theirs) = (self.ask.dialect(), target.prepared.dialect);
+        if let Endpoint::Generate(_) = self.ask.endpoint
+            && ours != theirs
+        {
+            let (decoder, context) = (outbound(theirs).decode_events(), self.context());
+            return Translation::Cross { decoder, encoder: inbound(ours).encode_events(&context) };
+        }
+        let look = if self.ask.endpoint == Endpoint::Completions { Look::Meter } else { Look::Commit };
+        Translation::Same { codec: outbound(theirs), strip_usage: !self.ask.wants_usage, look }
+    }
+
+    fn context(&self) -> StreamContext {
+        StreamContext {
+            request_id: self.flight.id(),
+            model: self.ask.model.clone(),
+            created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+            include_usage: self.ask.wants_usage,
+        }
+    }
+
+    /// Reads an answer that is not a stream. Up to a bound it is read whole and checked before the client sees a byte.
+    async fn whole(
+        &mut self,
+        target: &Target<'_>,
+        headers: &HeaderMap,
+        mut body: Incoming,
+    ) -> Result<Won, Failed> {
+        let (ours, theirs) = (self.ask.dialect(), target.prepared.dialect);
+        let same = ours == theirs || !matches!(self.ask.endpoint, Endpoint::Generate(_));
+        let max = if same { WHOLE_BYTES_MAX } else { self.answer_bytes_max as usize };
+        let (parts, complete) = self.collect(&mut body, max).await?;
+        if !complete {
+            if !same {
+                return Err(Failed::malformed("the provider's answer is too large to be translated"));
+            }
+            let length = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
+            // A compressed body has another length than the header says.
+            let length = length.filter(|_| !headers.contains_key(http::header::CONTENT_ENCODING));
+            return Ok(Won::Parts(parts, body, length));
+        }
+        let bytes = joined(parts);
+        if json::Raw::parse(&bytes).is_err() {
+            return Err(Failed::malformed("the provider's answer is not JSON"));
+        }
+        let codec = outbound(theirs);
+        if let Some(usage) = codec.usage(&bytes) {
+            self.flight.usage(usage);
+        }
+        if same {
+            return Ok(Won::Whole(bytes, Vec::new()));
+        }
+        let response = codec.decode_response(&bytes).map_err(Failed::malformed)?;
+        let encoded = inbound(ours).encode_response(&response, &self.context());
+        Ok(Won::Whole(encoded.body.into(), encoded.dropped))
+    }
+
+    /// Reads up to `max` bytes; true if that was all.
+    async fn collect(&mut self, body: &mut Incoming, max: usize) -> Result<(VecDeque<Bytes>, bool), Failed> {
+        let (mut parts, mut bytes) = (VecDeque::new(), 0);
+        loop {
+            match self.timer.within(body.chunk()).await {
+                Err(expired) => return Err(timed_out(expired)),
+                Ok(None) => return Ok((parts, true)),
+                Ok(Some(Err(broken))) => return Err(broken.into()),
+                Ok(Some(Ok(chunk))) => {
+                    bytes += chunk.len();
+                    parts.push_back(chunk);
+                    if bytes > max {
+                        return Ok((parts, false));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One piece stays as it is, several are copied into one.
+fn joined(mut parts: VecDeque<Bytes>) -> Bytes {
+    if parts.len() < 2 {
+        return parts.pop_front().unwrap_or_default();
+    }
+    let mut all = BytesMut::with_capacity(parts.iter().map(Bytes::len).sum());
+    parts.iter().for_each(|part| all.extend_from_slice(part));
+    all.freeze()
+}
+
+fn timed_out(expired: Expired) -> Failed {
+    match expired {
+        Expired::Stage => Failed::first_token_timeout(),
+        Expired::Total => Failed::total_timeout(),
+    }
+}
+
+/// A model that refuses `max_tokens` is remembered, and tried once more with the other name.
+fn learn(ask: &Ask, target: &Target<'_>, failed: &Failed) -> bool {
+    let Some(fault) = &failed.fault else { return false };
+    fault.category == Category::UnsupportedParameter
+        && fault.param.as_deref() == Some("max_tokens")
+        && target.prepared.dialect == Dialect::OpenAiChat
+        && matches!(ask.endpoint, Endpoint::Generate(_))
+        && target.local.state.learn_max_completion_tokens(&target.config.model)
+}

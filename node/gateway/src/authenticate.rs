@@ -1,0 +1,77 @@
+//! Who asks: the key in the headers, looked up by its hash.
+
+use http::{HeaderMap, header::AUTHORIZATION};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use trestle_config::{Caller, Snapshot};
+use trestle_dialect::{Refusal, RefusalKind};
+
+/// Where SDKs put their key, beside `authorization`.
+const KEY_HEADERS: [&str; 3] = ["x-api-key", "x-goog-api-key", "api-key"];
+
+/// The caller behind the headers; `None` is nobody in particular, where the document allows that.
+pub(crate) fn authenticate(snapshot: &Snapshot, headers: &HeaderMap) -> Result<Option<Arc<Caller>>, Refusal> {
+    let required = snapshot.settings.require_keys;
+    let Some(key) = presented(headers)? else {
+        return if required { Err(unauthenticated(MISSING)) } else { Ok(None) };
+    };
+    let digest: [u8; 32] = Sha256::digest(key).into();
+    match snapshot.callers.get(&digest) {
+        Some(caller) if caller.disabled => Err(unauthenticated("this key is disabled")),
+        Some(caller) => Ok(Some(Arc::clone(caller))),
+        None if required => Err(unauthenticated("this key is not known here")),
+        None => Ok(None),
+    }
+}
+
+const MISSING: &str =
+    "no key: send one as `authorization: Bearer KEY`, `x-api-key`, `x-goog-api-key` or `api-key`";
+
+fn unauthenticated(message: &'static str) -> Refusal {
+    Refusal::new(RefusalKind::Unauthenticated, message)
+}
+
+fn presented(headers: &HeaderMap) -> Result<Option<&[u8]>, Refusal> {
+    let key = if let Some(value) = headers.get(AUTHORIZATION) {
+        let value = value.as_bytes();
+        let (scheme, key) = value.split_at_checked(7).unwrap_or((value, b""));
+        if !scheme.eq_ignore_ascii_case(b"bearer ") && !value.eq_ignore_ascii_case(b"bearer") {
+            return Err(unauthenticated("`authorization` must be `Bearer KEY`"));
+        }
+        key
+    } else if let Some(value) = KEY_HEADERS.iter().find_map(|name| headers.get(*name)) {
+        value.as_bytes()
+    } else {
+        return Ok(None);
+    };
+    match key.trim_ascii() {
+        [] => Err(unauthenticated("the key is empty")),
+        key => Ok(Some(key)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(header: (&'static str, &str), expected: Result<Option<&[u8]>, &str>) {
+        let mut headers = HeaderMap::new();
+        headers.insert(header.0, header.1.parse().unwrap());
+        let found = presented(&headers);
+        assert_eq!(found.as_ref().map_err(|refusal| &*refusal.message).copied(), expected, "{header:?}");
+    }
+
+    #[test]
+    fn keys_are_found_where_sdks_put_them() {
+        check(("authorization", "Bearer abc"), Ok(Some(b"abc")));
+        check(("authorization", "bearer  abc "), Ok(Some(b"abc")));
+        check(("x-api-key", "abc"), Ok(Some(b"abc")));
+        check(("x-goog-api-key", "abc"), Ok(Some(b"abc")));
+        check(("api-key", "abc"), Ok(Some(b"abc")));
+        check(("cookie", "abc"), Ok(None));
+        check(("authorization", "Basic abc"), Err("`authorization` must be `Bearer KEY`"));
+        check(("authorization", "Bearer "), Err("the key is empty"));
+        check(("authorization", "Bearer"), Err("the key is empty"));
+        check(("x-api-key", " "), Err("the key is empty"));
+    }
+}

@@ -1,0 +1,202 @@
+//! Why an attempt failed, what that says about what to do next, and what the client is told when nothing is left.
+
+use crate::upstream::{Broken, ConnectError, SendError};
+use http::{HeaderMap, header::RETRY_AFTER};
+use std::time::{Duration, SystemTime};
+use trestle_dialect::{Category, Fault, RefusalKind};
+
+/// A key that was refused is left out this long.
+const BAD_KEY: Duration = Duration::from_secs(60);
+/// A rate-limited key without a hint is left out this long.
+const UNKNOWN_RESET: Duration = Duration::from_secs(5);
+/// No hint keeps a key out for longer.
+const BENCH_MAX: Duration = Duration::from_secs(3600);
+
+/// What to do after a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The same target again, after a pause.
+    Again,
+    /// The same target with another key; this one stays out for a while.
+    OtherKey(Duration),
+    /// The next target.
+    Onward,
+    /// Nobody could serve this request: the client must change it.
+    Stop,
+}
+
+/// Why an attempt failed.
+#[derive(Debug, Clone)]
+pub(crate) struct Failed {
+    /// One of our fixed words.
+    pub(crate) cause: &'static str,
+    /// What to do.
+    pub(crate) next: Next,
+    /// What the upstream said, if it said something.
+    pub(crate) fault: Option<Box<Fault>>,
+    /// Our own words where it did not.
+    pub(crate) message: String,
+    /// When the upstream asks to come back.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl Failed {
+    /// A failure of our own finding.
+    pub(crate) fn new(cause: &'static str, next: Next, message: impl ToString) -> Self {
+        Self { cause, next, fault: None, message: message.to_string(), retry_after: None }
+    }
+
+    /// The answer began too late.
+    pub(crate) fn first_token_timeout() -> Self {
+        Self::new("first_token_timeout", Next::Onward, "the provider did not begin to answer in time")
+    }
+
+    /// The answer stopped in the middle.
+    pub(crate) fn idle_timeout() -> Self {
+        Self::new("idle_timeout", Next::Onward, "the provider stopped in the middle of its answer")
+    }
+
+    /// The whole request took too long.
+    pub(crate) fn total_timeout() -> Self {
+        Self::new("total_timeout", Next::Stop, "the request took longer than its total limit")
+    }
+
+    /// The answer makes no sense.
+    pub(crate) fn malformed(message: impl ToString) -> Self {
+        Self::new("malformed_answer", Next::Again, message)
+    }
+
+    /// The provider reported an error.
+    pub(crate) fn fault(fault: Fault, retry_after: Option<Duration>) -> Self {
+        let (cause, next) = judge(fault.category, retry_after);
+        Self { cause, next, message: fault.message.clone(), fault: Some(Box::new(fault)), retry_after }
+    }
+
+    /// Whether the same request may well succeed later or elsewhere.
+    pub(crate) fn is_passing(&self) -> bool {
+        matches!(
+            self.kind(),
+            Some(RefusalKind::Overloaded | RefusalKind::RateLimited | RefusalKind::UpstreamTimeout)
+        ) || (self.next == Next::Again && self.kind() == Some(RefusalKind::UpstreamFailed))
+    }
+
+    /// What the client is told if this is the last word: a refusal of ours, or (`None`) the upstream's own error,
+    /// because it is the request that must change.
+    pub(crate) fn kind(&self) -> Option<RefusalKind> {
+        Some(match self.cause {
+            "rate_limited" => RefusalKind::RateLimited,
+            "overloaded" | "queue_full" => RefusalKind::Overloaded,
+            "first_token_timeout"
+            | "idle_timeout"
+            | "total_timeout"
+            | "connect_timeout"
+            | "upstream_timeout" => RefusalKind::UpstreamTimeout,
+            "unsupported" => RefusalKind::InvalidRequest,
+            "invalid_request"
+            | "context_too_long"
+            | "content_policy"
+            | "unsupported_parameter"
+            | "model_not_found"
+            | "too_large" => return None,
+            _ => RefusalKind::UpstreamFailed,
+        })
+    }
+}
+
+fn judge(category: Category, retry_after: Option<Duration>) -> (&'static str, Next) {
+    match category {
+        Category::InvalidRequest => ("invalid_request", Next::Stop),
+        Category::ContextTooLong => ("context_too_long", Next::Onward),
+        Category::ContentPolicy => ("content_policy", Next::Onward),
+        Category::UnsupportedParameter => ("unsupported_parameter", Next::Onward),
+        Category::NotFound => ("model_not_found", Next::Onward),
+        Category::TooLarge => ("too_large", Next::Onward),
+        Category::Permission => ("permission_denied", Next::Onward),
+        Category::Authentication => ("bad_credentials", Next::OtherKey(BAD_KEY)),
+        Category::Quota => ("quota_exhausted", Next::OtherKey(BAD_KEY)),
+        Category::RateLimit => {
+            ("rate_limited", Next::OtherKey(retry_after.unwrap_or(UNKNOWN_RESET).min(BENCH_MAX)))
+        }
+        Category::Overloaded => ("overloaded", Next::Again),
+        Category::Timeout => ("upstream_timeout", Next::Again),
+        Category::Api => ("server_error", Next::Again),
+    }
+}
+
+impl From<SendError> for Failed {
+    fn from(error: SendError) -> Self {
+        let (cause, next) = match &error {
+            SendError::Connect(ConnectError::Refused(_)) => ("address_refused", Next::Onward),
+            SendError::Connect(ConnectError::Config(_)) => ("bad_configuration", Next::Onward),
+            SendError::Connect(ConnectError::Timeout) => ("connect_timeout", Next::Again),
+            SendError::Connect(_) => ("connect_failed", Next::Again),
+            SendError::Broken(_) => ("connection_broken", Next::Again),
+        };
+        tracing::debug!(error = &error as &dyn std::error::Error, cause, "an upstream call failed");
+        Self::new(cause, next, error)
+    }
+}
+
+impl From<Broken> for Failed {
+    fn from(broken: Broken) -> Self {
+        Self::new("connection_broken", Next::Again, broken)
+    }
+}
+
+/// When an upstream asks to come back: `retry-after-ms`, or `retry-after` in seconds or as a date.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let number =
+        |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok().filter(|n| *n >= 0.0);
+    if let Some(ms) = number("retry-after-ms") {
+        return Duration::try_from_secs_f64(ms / 1e3).ok();
+    }
+    if let Some(seconds) = number(RETRY_AFTER.as_str()) {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = httpdate::parse_http_date(headers.get(RETRY_AFTER)?.to_str().ok()?).ok()?;
+    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_hints_are_read_in_all_their_forms() {
+        for (name, value, expected) in [
+            ("retry-after", "2", Some(Duration::from_secs(2))),
+            ("retry-after", "1.5", Some(Duration::from_millis(1500))),
+            ("retry-after-ms", "250", Some(Duration::from_millis(250))),
+            ("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT", Some(Duration::ZERO)),
+            ("retry-after", "-1", None),
+            ("retry-after", "soon", None),
+            ("retry-after", "1e300", None),
+            ("x-other", "1", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(http::HeaderName::from_static(name), value.parse().unwrap());
+            assert_eq!(retry_after(&headers), expected, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_rate_limit_moves_on_with_and_without_a_hint() {
+        let later = Some(Duration::from_secs(7));
+        assert_eq!(
+            judge(Category::RateLimit, later),
+            ("rate_limited", Next::OtherKey(Duration::from_secs(7)))
+        );
+        assert_eq!(judge(Category::RateLimit, None), ("rate_limited", Next::OtherKey(UNKNOWN_RESET)));
+        assert_eq!(judge(Category::RateLimit, Some(Duration::MAX)).1, Next::OtherKey(BENCH_MAX));
+    }
+
+    #[test]
+    fn only_a_malformed_request_stops_the_walk() {
+        for category in
+            [Category::ContextTooLong, Category::ContentPolicy, Category::NotFound, Category::Permission]
+        {
+            assert_eq!(judge(category, None).1, Next::Onward, "{category:?}");
+        }
+        assert_eq!(judge(Category::InvalidRequest, None).1, Next::Stop);
+    }
+}

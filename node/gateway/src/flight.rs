@@ -1,0 +1,96 @@
+//! One request on its way: counted while it flies, settled exactly once when it is dropped, on every path.
+
+use crate::{
+    Endpoint,
+    metrics::Gaps,
+    record::{Outcome, Record},
+    thread::Worker,
+};
+use std::{rc::Rc, sync::atomic::Ordering::Relaxed, time::Instant};
+use trestle_dialect::{Attempt, Refusal, ir::Usage};
+
+/// One request on its way.
+pub(crate) struct Flight {
+    /// Where it runs.
+    pub(crate) worker: Rc<Worker>,
+    /// When it began.
+    pub(crate) started: Instant,
+    /// What it did so far.
+    pub(crate) record: Record,
+    gaps: Gaps,
+    last_event: Option<Instant>,
+}
+
+impl Flight {
+    /// A request that begins now.
+    pub(crate) fn begin(worker: &Rc<Worker>, endpoint: Endpoint) -> Self {
+        worker.seat().in_flight.fetch_add(1, Relaxed);
+        Self {
+            worker: Rc::clone(worker),
+            started: Instant::now(),
+            record: Record::new(worker.random(), endpoint),
+            gaps: Gaps::default(),
+            last_event: None,
+        }
+    }
+
+    /// Our id of the request, 32 hexadecimal digits.
+    pub(crate) fn id(&self) -> String {
+        format!("{:032x}", self.record.id)
+    }
+
+    /// Notes a refusal of ours.
+    pub(crate) fn refused(&mut self, refusal: &Refusal) {
+        self.record.status = refusal.kind.status();
+        self.record.outcome = Outcome::Refused(refusal.kind.name());
+    }
+
+    /// Notes an attempt that did not lead to an answer.
+    pub(crate) fn failed(&mut self, attempt: Attempt) {
+        if let Some(target) = &self.record.target {
+            self.worker.seat().shard.attempt_failed(&target.provider.name, attempt.cause);
+        }
+        self.record.attempts.push(attempt);
+    }
+
+    /// Notes a content event of the answer.
+    pub(crate) fn content(&mut self) {
+        let now = Instant::now();
+        match self.last_event.replace(now) {
+            None => self.record.first = Some(now.duration_since(self.started)),
+            Some(last) => {
+                let gap = now.duration_since(last);
+                self.record.gaps += gap;
+                self.gaps.add(gap);
+            }
+        }
+        self.record.events += 1;
+    }
+
+    /// Notes usage; what a later report leaves out stays as it was.
+    pub(crate) fn usage(&mut self, usage: Usage) {
+        let so_far = self.record.usage.unwrap_or_default();
+        let input = if usage.input == 0 { so_far } else { usage };
+        self.record.usage =
+            Some(Usage { output: usage.output.max(so_far.output), reasoning: usage.reasoning, ..input });
+    }
+
+    fn settle(&mut self) {
+        let seat = self.worker.seat();
+        seat.in_flight.fetch_sub(1, Relaxed);
+        let empty = Record::new(0, self.record.endpoint);
+        let mut record = std::mem::replace(&mut self.record, empty);
+        record.total = self.started.elapsed();
+        if std::thread::panicking() {
+            record.outcome = Outcome::Panic;
+        }
+        seat.shard.settle(&record, &self.gaps);
+        self.worker.log(record);
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.settle();
+    }
+}

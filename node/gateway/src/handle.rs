@@ -1,0 +1,125 @@
+//! The table of contents of one request.
+
+use crate::{
+    Answer, Endpoint, RequestBody, answer,
+    answer::Content,
+    attempt::{Walk, Walked, Won},
+    authenticate::authenticate,
+    cause::Failed,
+    flight::Flight,
+    models,
+    receive::{Ask, receive},
+    record::Outcome,
+    relay::Relay,
+    route::route,
+    thread::Worker,
+    timer::Timer,
+};
+use http::{HeaderMap, Request, Response};
+use std::{cell::Cell, rc::Rc};
+use trestle_config::Snapshot;
+use trestle_dialect::{Dialect, Refusal, RefusalKind};
+
+/// Longest id of a client that is kept.
+const CLIENT_ID_MAX: usize = 128;
+
+/// Answers one request. Sets `finish` once it must run to its end even if its client leaves.
+pub(crate) async fn handle(
+    worker: &Rc<Worker>,
+    endpoint: Endpoint,
+    request: Request<RequestBody>,
+    finish: &Cell<bool>,
+) -> Response<Answer> {
+    let mut flight = Flight::begin(worker, endpoint);
+    let snapshot = worker.snapshot();
+    let (head, body) = request.into_parts();
+    flight.record.client_id = client_id(&head.headers);
+    match authenticate(&snapshot, &head.headers) {
+        Ok(caller) => flight.record.caller = caller,
+        Err(refusal) => return answer::refusal(flight, &refusal),
+    }
+    if endpoint == Endpoint::Models {
+        return models::list(flight, &snapshot, &head.headers);
+    }
+    let ask = match receive(&mut flight, &snapshot.settings, head.headers, body).await {
+        Ok(ask) => ask,
+        Err(refusal) => return answer::refusal(flight, &refusal),
+    };
+    let named = (&*ask.model, ask.fallbacks.as_deref());
+    let plan = match route(&snapshot, flight.record.caller.as_deref(), named, &mut || worker.chance()) {
+        Ok(plan) => plan,
+        Err(refusal) => return answer::refusal(flight, &refusal),
+    };
+    let total = plan.iter().map(|target| target.times.total).max().unwrap_or_default();
+    let mut timer = Timer::new(flight.started + total);
+    finish.set(!ask.stream && !snapshot.aborts(false));
+    let mut walk = Walk {
+        ask: &ask,
+        flight: &mut flight,
+        timer: &mut timer,
+        answer_bytes_max: snapshot.settings.body_bytes_max,
+    };
+    match walk.walk(&plan).await {
+        Walked::Lost(failed, dialect) => lost(flight, &failed, dialect),
+        Walked::Won(won, dropped) => deliver(flight, (won, dropped), timer, (&ask, &snapshot)),
+    }
+}
+
+fn client_id(headers: &HeaderMap) -> Option<Box<str>> {
+    let id = headers.get("x-request-id").or_else(|| headers.get("x-client-request-id"))?.to_str().ok()?;
+    Some(id.get(..CLIENT_ID_MAX).unwrap_or(id).into())
+}
+
+/// A target answers: whole, in parts or as events.
+fn deliver(
+    mut flight: Flight,
+    (won, mut dropped): (Won, Vec<String>),
+    timer: Timer,
+    (ask, snapshot): (&Ask, &Snapshot),
+) -> Response<Answer> {
+    flight.record.status = 200;
+    let idle = flight.record.target.as_ref().map(|target| target.times.idle).unwrap_or_default();
+    let dialect = ask.dialect();
+    match won {
+        Won::Whole(body, more) => {
+            flight.record.outcome = Outcome::Ok;
+            dropped.extend(more);
+            answer::full(flight, body, &dropped)
+        }
+        Won::Parts(queue, body, length) => {
+            let headers = answer::head(&flight, Content::Json, &dropped);
+            let relay = Relay::bytes(flight, (queue, body, length), timer, (Dialect::OpenAiChat, idle));
+            stream_out(headers, relay.finish_alone(!snapshot.aborts(false)))
+        }
+        Won::Events(stream) => {
+            dropped.extend_from_slice(&stream.dropped);
+            let headers = answer::head(&flight, Content::Events, &dropped);
+            let relay = Relay::events(flight, *stream, timer, (dialect, idle));
+            stream_out(headers, relay.finish_alone(!snapshot.aborts(true)))
+        }
+    }
+}
+
+fn stream_out(headers: HeaderMap, relay: Relay) -> Response<Answer> {
+    let mut response = Response::new(Answer::Relay(Box::new(relay)));
+    *response.headers_mut() = headers;
+    response
+}
+
+/// No target answers: the client hears the upstream's own error where the request must change, else a refusal of
+/// ours with every attempt.
+fn lost(flight: Flight, failed: &Failed, dialect: Option<Dialect>) -> Response<Answer> {
+    if let (None, Some(fault)) = (failed.kind(), &failed.fault) {
+        return answer::fault(flight, failed, fault, dialect);
+    }
+    let kind = failed.kind().unwrap_or(RefusalKind::InvalidRequest);
+    let tried = flight.record.attempts.len();
+    let message = match tried {
+        0 | 1 => failed.message.clone(),
+        n => format!("{} (after {n} attempts)", failed.message),
+    };
+    let mut refusal = Refusal::new(kind, message);
+    refusal.retry_after = refusal.retry_after.map(|default| failed.retry_after.unwrap_or(default));
+    refusal.attempts.clone_from(&flight.record.attempts);
+    answer::refusal(flight, &refusal)
+}

@@ -1,0 +1,84 @@
+//! Sockets for both sides: plain or TLS, with small vectored writes joined.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    task::{Context, Poll},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+
+/// Up to this size the parts of a vectored write are joined: one short copy is cheaper for the kernel than a vector.
+const JOIN_MAX: usize = 4096;
+
+/// A connection, plain or with TLS.
+pub enum Stream<T> {
+    /// Plain.
+    Plain(TcpStream),
+    /// With TLS on top.
+    Tls(Box<T>),
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Stream<T> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(io) => Pin::new(io).poll_read(cx, buf),
+            Self::Tls(io) => Pin::new(io).poll_read(cx, buf),
+        }
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Stream<T> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(io) => Pin::new(io).poll_write(cx, buf),
+            Self::Tls(io) => Pin::new(io).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(io) => {
+                let total: usize = bufs.iter().map(|b| b.len()).sum();
+                if bufs.len() < 2 || total > JOIN_MAX {
+                    return Pin::new(io).poll_write_vectored(cx, bufs);
+                }
+                let mut joined = [0; JOIN_MAX];
+                let mut at = 0;
+                for buf in bufs {
+                    joined[at..at + buf.len()].copy_from_slice(buf);
+                    at += buf.len();
+                }
+                Pin::new(io).poll_write(cx, &joined[..at])
+            }
+            Self::Tls(io) => Pin::new(io).poll_write_vectored(cx, bufs),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Plain(io) => io.is_write_vectored(),
+            Self::Tls(io) => io.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(io) => Pin::new(io).poll_flush(cx),
+            Self::Tls(io) => Pin::new(io).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(io) => Pin::new(io).poll_shutdown(cx),
+            Self::Tls(io) => Pin::new(io).poll_shutdown(cx),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The request log: one JSON object a line, formatted from records off the data threads.
+
+use crate::record::Record;
+use std::{
+    io::{self, Write},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+use trestle_dialect::{Attempt, ir::Usage, json::Writer as Json};
+
+/// How often the rings are looked at.
+const POLL: Duration = Duration::from_millis(20);
+/// A line is written out once so much is waiting, or at the end of a round.
+const BUFFER: usize = 64 * 1024;
+
+/// The thread that writes the log.
+pub(crate) struct Writer {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Writer {
+    /// Starts to write what comes through the rings.
+    pub(crate) fn start(rings: Vec<rtrb::Consumer<Record>>, sink: Box<dyn Write + Send>) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        let builder = std::thread::Builder::new().name("request-log".to_owned());
+        let thread = builder.spawn(move || run(rings, sink, &seen))?;
+        Ok(Self { stop, thread })
+    }
+
+    /// Writes what is left and ends.
+    pub(crate) fn stop(self) {
+        self.stop.store(true, Relaxed);
+        let _ = self.thread.join();
+    }
+}
+
+fn run(mut rings: Vec<rtrb::Consumer<Record>>, mut sink: Box<dyn Write + Send>, stop: &AtomicBool) {
+    let mut lines = Vec::with_capacity(BUFFER);
+    loop {
+        let last = stop.load(Relaxed);
+        for ring in &mut rings {
+            while let Ok(record) = ring.pop() {
+                line(&record, &mut lines);
+                if lines.len() >= BUFFER {
+                    flush(&mut lines, &mut sink);
+                }
+            }
+        }
+        flush(&mut lines, &mut sink);
+        if last {
+            return;
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// A log that cannot be written must not stop the gateway; what is lost shows in the missing lines.
+fn flush(lines: &mut Vec<u8>, sink: &mut Box<dyn Write + Send>) {
+    if !lines.is_empty()
+        && let Err(error) = sink.write_all(lines).and_then(|()| sink.flush())
+    {
+        tracing::warn!(%error, "the request log cannot be written");
+    }
+    lines.clear();
+}
+
+fn line(record: &Record, out: &mut Vec<u8>) {
+    let mut json = Json::with_capacity(512);
+    json.begin_object();
+    field(&mut json, "time", &humantime::format_rfc3339_millis(record.at).to_string());
+    field(&mut json, "request_id", &format!("{:032x}", record.id));
+    optional(&mut json, "client_request_id", record.client_id.as_deref());
+    field(&mut json, "endpoint", record.endpoint.name());
+    optional(&mut json, "key", record.caller.as_ref().map(|caller| &*caller.name));
+    field(&mut json, "model", &record.model);
+    optional(&mut json, "target", record.target.as_ref().map(|target| &*target.name));
+    number(&mut json, "status", u64::from(record.status));
+    field(&mut json, "outcome", record.outcome.name());
+    optional(&mut json, "cause", record.outcome.cause());
+    json.key("stream");
+    json.bool(record.stream);
+    if let Some(usage) = &record.usage {
+        tokens(&mut json, usage);
+    }
+    number(&mut json, "bytes_in", record.bytes_in);
+    number(&mut json, "bytes_out", record.bytes_out);
+    if record.stream {
+        number(&mut json, "events", u64::from(record.events));
+    }
+    for (name, time) in
+        [("first_ms", record.first), ("upstream_ms", record.upstream), ("total_ms", Some(record.total))]
+    {
+        if let Some(time) = time {
+            json.key(name);
+            json.raw(millis(time).as_bytes());
+        }
+    }
+    if !record.attempts.is_empty() {
+        attempts(&mut json, &record.attempts);
+    }
+    json.end_object();
+    out.extend_from_slice(&json.finish());
+    out.push(b'\n');
+}
+
+fn tokens(json: &mut Json, usage: &Usage) {
+    json.key("tokens");
+    json.begin_object();
+    number(json, "input", usage.input);
+    number(json, "output", usage.output);
+    for (name, n) in
+        [("cache_read", usage.cache_read), ("cache_write", usage.cache_write), ("reasoning", usage.reasoning)]
+    {
+        if n > 0 {
+            number(json, name, n);
+        }
+    }
+    json.end_object();
+}
+
+fn attempts(json: &mut Json, attempts: &[Attempt]) {
+    json.key("failed_attempts");
+    json.begin_array();
+    for attempt in attempts {
+        json.begin_object();
+        field(json, "target", &attempt.target);
+        if let Some(status) = attempt.status {
+            number(json, "status", u64::from(status));
+        }
+        field(json, "cause", attempt.cause);
+        json.key("ms");
+        json.raw(millis(attempt.time).as_bytes());
+        json.end_object();
+    }
+    json.end_array();
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.3}", time.as_secs_f64() * 1e3)
+}
+
+fn field(json: &mut Json, name: &str, value: &str) {
+    json.key(name);
+    json.string(value);
+}
+
+fn optional(json: &mut Json, name: &str, value: Option<&str>) {
+    if let Some(value) = value {
+        field(json, name, value);
+    }
+}
+
+fn number(json: &mut Json, name: &str, value: u64) {
+    json.key(name);
+    json.u64(value);
+}

@@ -1,0 +1,141 @@
+//! What is sent to one target: the body, and for each attempt the head.
+
+use crate::{
+    Endpoint,
+    cause::{Failed, Next},
+    receive::Ask,
+    thread::ProviderLocal,
+    upstream::Outgoing,
+};
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Uri,
+    header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT},
+    uri::PathAndQuery,
+};
+use smallvec::smallvec;
+use trestle_config::{Credential, ProviderConfig, TargetConfig};
+use trestle_dialect::{
+    Dialect, Edits, Pieces, Refusal, Target,
+    ir::{Features, Json, Text},
+    json, outbound,
+};
+use trestle_provider::Provider;
+
+static JSON: HeaderValue = HeaderValue::from_static("application/json");
+static EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+static AGENT: HeaderValue = HeaderValue::from_static(concat!("trestle/", env!("CARGO_PKG_VERSION")));
+
+/// What is sent to a target, the same for each attempt.
+pub(crate) struct Prepared {
+    /// The body; a clone costs counts.
+    pub(crate) pieces: Pieces,
+    /// The dialect that it is in.
+    pub(crate) dialect: Dialect,
+    /// What could not be expressed.
+    pub(crate) dropped: Vec<String>,
+}
+
+/// Writes the request for a target, or says why it cannot serve it.
+pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -> Result<Prepared, Failed> {
+    let provider = &target.provider;
+    let theirs = dialect_of(ask, provider);
+    let wire = Target {
+        model: &target.model,
+        quirks: &provider.quirks,
+        params: &target.params,
+        wants_max_completion_tokens: local.state.wants_max_completion_tokens(&target.model),
+    };
+    let same = !matches!(ask.endpoint, Endpoint::Generate(dialect) if dialect != theirs);
+    let lacks = if same { provider.quirks.lacks } else { provider.quirks.lacks.with(inexpressible(theirs)) };
+    if !lacks.is_empty() && matches!(ask.endpoint, Endpoint::Generate(_)) {
+        suits(ask, target, lacks)?;
+    }
+    let codec = outbound(theirs);
+    let (pieces, dropped) = if !same {
+        let encoded =
+            ask.decoded().and_then(|request| codec.encode_request(request, &wire)).map_err(unfit)?;
+        (smallvec![encoded.body.into()], encoded.dropped)
+    } else if matches!(ask.endpoint, Endpoint::Generate(_)) {
+        let (edits, dropped) = codec.edit_request(&ask.envelope, &wire).map_err(unfit)?;
+        (edits.apply(&ask.envelope), dropped)
+    } else {
+        (passed_on(ask, &wire), Vec::new())
+    };
+    Ok(Prepared { pieces, dropped, dialect: theirs })
+}
+
+/// The client's dialect where the provider speaks it, else the provider's best.
+fn dialect_of(ask: &Ask, provider: &ProviderConfig) -> Dialect {
+    let ours = ask.dialect();
+    if provider.dialects.contains(&ours) { ours } else { provider.dialects.first().copied().unwrap_or(ours) }
+}
+
+/// What a dialect has no words for when the request comes from another one.
+const fn inexpressible(theirs: Dialect) -> Features {
+    match theirs {
+        Dialect::OpenAiChat => Features::SERVER_TOOLS,
+        Dialect::AnthropicMessages => {
+            Features::SERVER_TOOLS.with(Features::CHOICES).with(Features::LOGPROBS).with(Features::AUDIO)
+        }
+    }
+}
+
+fn suits(ask: &Ask, target: &TargetConfig, lacks: Features) -> Result<(), Failed> {
+    let needs = ask.decoded().map_err(unfit)?.needs.and(lacks);
+    if needs.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = needs.names().collect();
+    let message = format!("{} cannot serve this request: it needs {}", target.name, names.join(", "));
+    Err(Failed::new("unsupported", Next::Onward, message))
+}
+
+fn unfit(refusal: Refusal) -> Failed {
+    let message = match &refusal.param {
+        Some(param) if !refusal.message.contains(param.as_str()) => format!("{param}: {}", refusal.message),
+        _ => refusal.message.into_owned(),
+    };
+    Failed::new("unsupported", Next::Onward, message)
+}
+
+/// Embeddings and text completions are not translated: only what must change is changed.
+fn passed_on(ask: &Ask, wire: &Target<'_>) -> Pieces {
+    let mut edits = Edits::default();
+    let mut model = json::Writer::with_capacity(wire.model.len() + 2);
+    model.text(&Text::new(wire.model));
+    edits.set(&ask.envelope, "model", Json::from_valid(model.finish().into()));
+    edits.remove(&ask.envelope, "fallbacks");
+    for (name, value) in wire.params {
+        edits.set(&ask.envelope, name, value.clone());
+    }
+    edits.apply(&ask.envelope)
+}
+
+/// The whole request for one attempt. Only headers on the allow-list leave: ours, the provider's, and those of the
+/// client that the provider's row names.
+pub(crate) fn request(
+    (ask, prepared): (&Ask, &Prepared),
+    provider: &ProviderConfig,
+    (remote, path): (&dyn Provider, PathAndQuery),
+    credential: &Credential,
+) -> Request<Outgoing> {
+    let mut headers = HeaderMap::with_capacity(8);
+    headers.insert(HOST, remote.host().clone());
+    headers.insert(CONTENT_TYPE, JSON.clone());
+    headers.insert(ACCEPT, if ask.stream { EVENTS.clone() } else { JSON.clone() });
+    headers.insert(USER_AGENT, AGENT.clone());
+    for name in &provider.forward_headers {
+        for value in ask.headers.get_all(name) {
+            headers.append(name.clone(), value.clone());
+        }
+    }
+    remote.sign(&mut headers);
+    if let Some((name, value)) = &credential.header {
+        headers.insert(name.clone(), value.clone());
+    }
+    let mut request = Request::new(Outgoing::new(prepared.pieces.clone()));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = Uri::from(path);
+    *request.headers_mut() = headers;
+    request
+}

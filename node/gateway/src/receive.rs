@@ -1,0 +1,223 @@
+//! Head and body of a request become an `Ask`: an envelope, held within the bounds.
+
+use crate::{
+    Endpoint, RequestBody,
+    budget::Held,
+    flight::Flight,
+    upstream::{Inflate, InflateError},
+};
+use bytes::{Bytes, BytesMut};
+use http::{
+    HeaderMap,
+    header::{CONTENT_ENCODING, CONTENT_LENGTH},
+};
+use std::{cell::OnceCell, time::Duration};
+use tokio::time::{Instant, timeout_at};
+use trestle_config::Settings;
+use trestle_dialect::{Dialect, Envelope, Refusal, RefusalKind, inbound, ir};
+
+/// A body gets this long, and one more second for each `SLOWEST` bytes that have come.
+const BODY_TIME: Duration = Duration::from_secs(30);
+/// Slower clients are told so: bytes a second.
+const SLOWEST: u64 = 16 * 1024;
+/// Room that is reserved on the client's word alone.
+const TRUSTED: u64 = 1024 * 1024;
+/// Per-request fallbacks.
+const FALLBACKS_MAX: usize = 16;
+
+/// What a client asks, read as far as every request must be.
+pub(crate) struct Ask {
+    /// Where.
+    pub(crate) endpoint: Endpoint,
+    /// The client's headers.
+    pub(crate) headers: HeaderMap,
+    /// The body.
+    pub(crate) envelope: Envelope,
+    /// The model as the client named it.
+    pub(crate) model: String,
+    /// The answer is to be streamed.
+    pub(crate) stream: bool,
+    /// The client wants usage in the stream.
+    pub(crate) wants_usage: bool,
+    /// Targets of the client's own choice, to be tried after the first.
+    pub(crate) fallbacks: Option<Vec<String>>,
+    decoded: OnceCell<Result<ir::Request, Refusal>>,
+    #[allow(dead_code, reason = "given back when the request ends")]
+    held: Held,
+}
+
+impl Ask {
+    /// The dialect in which the client speaks.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.endpoint.dialect()
+    }
+
+    /// The request in our own representation; decoded once, and only if somebody asks.
+    pub(crate) fn decoded(&self) -> Result<&ir::Request, Refusal> {
+        let decoded = self.decoded.get_or_init(|| inbound(self.dialect()).decode_request(&self.envelope));
+        decoded.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// Reads the body and what every request must say.
+pub(crate) async fn receive(
+    flight: &mut Flight,
+    settings: &Settings,
+    headers: HeaderMap,
+    body: RequestBody,
+) -> Result<Ask, Refusal> {
+    let endpoint = flight.record.endpoint;
+    let mut held = flight.worker.budget().share();
+    let bytes = collect(settings, &headers, body, &mut held).await?;
+    flight.record.bytes_in = bytes.len() as u64;
+    let envelope = Envelope::parse(bytes).map_err(|error| {
+        Refusal::new(
+            RefusalKind::InvalidRequest,
+            format!("the body is not an acceptable JSON object: {error}"),
+        )
+    })?;
+    let model = model(&envelope)?;
+    flight.record.model = model.chars().take(128).collect();
+    let stream = stream(&envelope)?;
+    flight.record.stream = stream;
+    let wants_usage = match endpoint {
+        Endpoint::Generate(dialect) => inbound(dialect).wants_usage(&envelope),
+        _ => true,
+    };
+    let fallbacks = fallbacks(&envelope, &headers)?;
+    Ok(Ask {
+        endpoint,
+        headers,
+        envelope,
+        model,
+        stream,
+        wants_usage,
+        fallbacks,
+        decoded: OnceCell::new(),
+        held,
+    })
+}
+
+fn model(envelope: &Envelope) -> Result<String, Refusal> {
+    let Some(value) = envelope.get("model") else {
+        return Err(Refusal::invalid(
+            "model",
+            "`model` is missing: name a model such as `openai/gpt-4o-mini`",
+        ));
+    };
+    match value.string() {
+        Some(model) if !model.trim().is_empty() => Ok(model.into_owned()),
+        Some(_) => Err(Refusal::invalid("model", "`model` is empty")),
+        None => Err(Refusal::invalid("model", "`model` must be a string")),
+    }
+}
+
+fn stream(envelope: &Envelope) -> Result<bool, Refusal> {
+    match envelope.get("stream") {
+        None => Ok(false),
+        Some(value) if value.is_null() => Ok(false),
+        Some(value) => {
+            value.bool().ok_or_else(|| Refusal::invalid("stream", "`stream` must be true or false"))
+        }
+    }
+}
+
+fn fallbacks(envelope: &Envelope, headers: &HeaderMap) -> Result<Option<Vec<String>>, Refusal> {
+    let named: Vec<String> = if let Some(value) = envelope.get("fallbacks") {
+        let strings: Option<Vec<_>> = value.elements().map(|e| e.string().map(|s| s.into_owned())).collect();
+        let array = value.bytes().first() == Some(&b'[');
+        strings.filter(|_| array).ok_or_else(|| {
+            Refusal::invalid(
+                "fallbacks",
+                "`fallbacks` must be an array of model names such as `anthropic/claude-sonnet-4-5`",
+            )
+        })?
+    } else if let Some(value) = headers.get("x-trestle-fallbacks") {
+        let text = value
+            .to_str()
+            .map_err(|_| Refusal::invalid("x-trestle-fallbacks", "the header must be plain text"))?;
+        text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    } else {
+        return Ok(None);
+    };
+    if named.len() > FALLBACKS_MAX {
+        return Err(Refusal::invalid("fallbacks", format!("at most {FALLBACKS_MAX} fallbacks can be named")));
+    }
+    Ok(Some(named))
+}
+
+fn too_large(settings: &Settings) -> Refusal {
+    Refusal::new(
+        RefusalKind::TooLarge,
+        format!("the body is larger than {} bytes (settings.body_bytes_max)", settings.body_bytes_max),
+    )
+}
+
+fn bad_encoding(error: InflateError, settings: &Settings) -> Refusal {
+    match error {
+        InflateError::TooLarge => too_large(settings),
+        other => Refusal::invalid("content-encoding", other.to_string()),
+    }
+}
+
+/// Reads the whole body: each byte is copied at most once, none where it comes in one piece.
+async fn collect(
+    settings: &Settings,
+    headers: &HeaderMap,
+    mut body: RequestBody,
+    held: &mut Held,
+) -> Result<Bytes, Refusal> {
+    let length = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok()).unwrap_or(0);
+    if length > settings.body_bytes_max {
+        return Err(too_large(settings));
+    }
+    let mut inflate = match headers.contains_key(CONTENT_ENCODING) {
+        false => None,
+        true => {
+            Inflate::for_headers(headers, settings.body_bytes_max).map_err(|e| bad_encoding(e, settings))?
+        }
+    };
+    let (mut first, mut all) = (Bytes::new(), BytesMut::new());
+    let (started, mut taken) = (Instant::now(), 0u64);
+    while !body.is_end() {
+        let deadline = started + BODY_TIME + Duration::from_secs(taken / SLOWEST);
+        let next = timeout_at(deadline, body.data()).await.map_err(|_| {
+            Refusal::new(
+                RefusalKind::ClientTimeout,
+                "the body did not arrive in time: send it faster, or in one piece",
+            )
+        })?;
+        let Some(data) = next else { break };
+        let mut data = data.map_err(|_| {
+            Refusal::new(RefusalKind::InvalidRequest, "the body ended before its announced length")
+        })?;
+        if let Some(inflate) = &mut inflate {
+            data = inflate.push(&data).map_err(|e| bad_encoding(e, settings))?.into();
+        }
+        taken += data.len() as u64;
+        if taken > settings.body_bytes_max {
+            return Err(too_large(settings));
+        }
+        held.grow(data.len(), settings.buffered_bytes_max).map_err(|_| {
+            Refusal::new(
+                RefusalKind::Overloaded,
+                "too many bytes of requests are in flight: try again shortly",
+            )
+        })?;
+        if first.is_empty() && all.is_empty() {
+            first = data;
+            continue;
+        }
+        if all.is_empty() {
+            all.reserve(length.min(TRUSTED).max(taken * 2) as usize);
+            all.extend_from_slice(&std::mem::take(&mut first));
+        }
+        all.extend_from_slice(&data);
+    }
+    if let Some(mut inflate) = inflate {
+        let rest = inflate.finish().map_err(|e| bad_encoding(e, settings))?;
+        all.extend_from_slice(&std::mem::take(&mut first));
+        all.extend_from_slice(&rest);
+    }
+    Ok(if all.is_empty() { first } else { all.freeze() })
+}

@@ -1,0 +1,119 @@
+//! What one request did: the source of its log line and its metrics.
+
+use crate::Endpoint;
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+use trestle_config::{Caller, TargetConfig};
+use trestle_dialect::{Attempt, ir::Usage};
+
+/// How a request ended, in a closed set of words.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Outcome {
+    /// The client left, or the request was cut off, before it was settled otherwise.
+    #[default]
+    Cancelled,
+    /// Answered in full.
+    Ok,
+    /// Refused by us; the kind's name.
+    Refused(&'static str),
+    /// The upstream's error was passed on; its cause.
+    Fault(&'static str),
+    /// The answer broke off after its first content; the cause.
+    Broken(&'static str),
+    /// A panic of ours.
+    Panic,
+}
+
+impl Outcome {
+    /// The word for logs and metrics.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Ok => "ok",
+            Self::Refused(_) => "refused",
+            Self::Fault(_) => "fault",
+            Self::Broken(_) => "broken",
+            Self::Panic => "panic",
+        }
+    }
+
+    /// The finer word.
+    pub(crate) const fn cause(self) -> Option<&'static str> {
+        match self {
+            Self::Refused(cause) | Self::Fault(cause) | Self::Broken(cause) => Some(cause),
+            Self::Cancelled | Self::Ok | Self::Panic => None,
+        }
+    }
+}
+
+/// What one request did.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    /// Ours; 128 random bits.
+    pub(crate) id: u128,
+    /// The client's own id, kept beside ours and never used as an identity; at most 128 bytes.
+    pub(crate) client_id: Option<Box<str>>,
+    /// When it began.
+    pub(crate) at: SystemTime,
+    /// What was asked.
+    pub(crate) endpoint: Endpoint,
+    /// Who asked.
+    pub(crate) caller: Option<Arc<Caller>>,
+    /// The model as the client named it; at most 256 bytes.
+    pub(crate) model: Box<str>,
+    /// Who answered, or was tried last.
+    pub(crate) target: Option<Arc<TargetConfig>>,
+    /// Every try.
+    pub(crate) attempts: Vec<Attempt>,
+    /// The status that the client got.
+    pub(crate) status: u16,
+    /// How it ended.
+    pub(crate) outcome: Outcome,
+    /// It was streamed.
+    pub(crate) stream: bool,
+    /// Tokens, as the upstream reported them.
+    pub(crate) usage: Option<Usage>,
+    /// Bytes of the request's body.
+    pub(crate) bytes_in: u64,
+    /// Bytes of the answer's body.
+    pub(crate) bytes_out: u64,
+    /// Content events of a stream.
+    pub(crate) events: u32,
+    /// From the start to the first content.
+    pub(crate) first: Option<Duration>,
+    /// The sum of the gaps between content events.
+    pub(crate) gaps: Duration,
+    /// The upstream's own time: from sending the last attempt to its head.
+    pub(crate) upstream: Option<Duration>,
+    /// From the start to the end.
+    pub(crate) total: Duration,
+}
+
+impl Record {
+    /// A record that begins now.
+    pub(crate) fn new(id: u128, endpoint: Endpoint) -> Self {
+        Self {
+            id,
+            client_id: None,
+            at: SystemTime::now(),
+            endpoint,
+            caller: None,
+            model: Box::default(),
+            target: None,
+            attempts: Vec::new(),
+            status: 0,
+            outcome: Outcome::default(),
+            stream: false,
+            usage: None,
+            bytes_in: 0,
+            bytes_out: 0,
+            events: 0,
+            first: None,
+            gaps: Duration::ZERO,
+            upstream: None,
+            total: Duration::ZERO,
+        }
+    }
+}

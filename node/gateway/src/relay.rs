@@ -1,0 +1,254 @@
+//! The answer on its way to the client after the commit point: an error from here on is told in the client's own
+//! dialect, and an end is never forged.
+
+use crate::{
+    answer,
+    body::Cut,
+    cause::Failed,
+    flight::Flight,
+    record::Outcome,
+    stream::{Step, Stream},
+    timer::{Expired, Timer},
+    upstream::Incoming,
+};
+use bytes::Bytes;
+use http_body::SizeHint;
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    panic::AssertUnwindSafe,
+    task::{Context, Poll},
+    time::Duration,
+};
+use trestle_dialect::{Dialect, outbound};
+
+/// After the proper end, the rest of the upstream's body is awaited this long so that its connection can be kept.
+const LINGER: Duration = Duration::from_millis(250);
+/// The usage of a large buffered answer is looked for in its last bytes.
+const TAIL: usize = 16 * 1024;
+
+/// An answer on its way. Settles the request when dropped.
+pub struct Relay {
+    inner: Option<Inner>,
+}
+
+struct Inner {
+    flight: Flight,
+    timer: Timer,
+    idle: Duration,
+    finish_alone: bool,
+    kind: Kind,
+}
+
+enum Kind {
+    /// Events.
+    Events {
+        stream: Option<Box<Stream>>,
+        dialect: Dialect,
+        /// The error that ends the stream.
+        last: Option<Bytes>,
+    },
+    /// A large answer that is not a stream: bytes as they come.
+    Bytes {
+        queue: VecDeque<Bytes>,
+        body: Incoming,
+        left: Option<u64>,
+        dialect: Dialect,
+        tail: VecDeque<Bytes>,
+    },
+    /// Nothing more.
+    Done,
+}
+
+impl Relay {
+    /// Relays events.
+    pub(crate) fn events(
+        flight: Flight,
+        stream: Stream,
+        timer: Timer,
+        (dialect, idle): (Dialect, Duration),
+    ) -> Self {
+        Self::new(flight, timer, idle, Kind::Events { stream: Some(Box::new(stream)), dialect, last: None })
+    }
+
+    /// Relays bytes: those that are there, then what comes. `length` is the whole length, where it is known.
+    pub(crate) fn bytes(
+        flight: Flight,
+        (queue, body, length): (VecDeque<Bytes>, Incoming, Option<u64>),
+        timer: Timer,
+        (dialect, idle): (Dialect, Duration),
+    ) -> Self {
+        Self::new(
+            flight,
+            timer,
+            idle,
+            Kind::Bytes { queue, body, left: length, dialect, tail: VecDeque::new() },
+        )
+    }
+
+    fn new(flight: Flight, mut timer: Timer, idle: Duration, kind: Kind) -> Self {
+        timer.stage(idle);
+        Self { inner: Some(Inner { flight, timer, idle, finish_alone: false, kind }) }
+    }
+
+    /// Goes on to the end of the answer even if the client leaves.
+    #[must_use]
+    pub(crate) fn finish_alone(mut self, finish: bool) -> Self {
+        if let Some(inner) = &mut self.inner {
+            inner.finish_alone = finish;
+        }
+        self
+    }
+
+    /// The next bytes for the client. A panic in here ends this answer alone.
+    pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
+        let Some(inner) = &mut self.inner else { return Poll::Ready(None) };
+        std::panic::catch_unwind(AssertUnwindSafe(|| inner.poll(cx))).unwrap_or_else(|_| {
+            inner.flight.record.outcome = Outcome::Panic;
+            inner.kind = Kind::Done;
+            Poll::Ready(Some(Err(Cut)))
+        })
+    }
+
+    /// Whether nothing more comes.
+    pub(crate) fn is_end(&self) -> bool {
+        self.inner.as_ref().is_none_or(|inner| matches!(inner.kind, Kind::Done))
+    }
+
+    /// The length, where it is known.
+    pub(crate) fn size_hint(&self) -> SizeHint {
+        match self.inner.as_ref().map(|inner| &inner.kind) {
+            Some(Kind::Bytes { left: Some(left), .. }) => SizeHint::with_exact(*left),
+            None | Some(Kind::Done) => SizeHint::with_exact(0),
+            _ => SizeHint::default(),
+        }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        drain_alone(self.inner.take());
+    }
+}
+
+/// Reads an answer to its end although its client has left, if the document says so; else aborts the upstream.
+fn drain_alone(inner: Option<Inner>) {
+    let unfinished = inner.filter(|inner| inner.finish_alone && !matches!(inner.kind, Kind::Done));
+    if let Some(mut inner) = unfinished {
+        tokio::task::spawn_local(
+            async move { while let Some(Ok(_)) = poll_fn(|cx| inner.poll(cx)).await {} },
+        );
+    }
+}
+
+impl Inner {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
+        let next = match &mut self.kind {
+            Kind::Done => return Poll::Ready(None),
+            Kind::Events { .. } => self.poll_events(cx),
+            Kind::Bytes { .. } => self.poll_bytes(cx),
+        };
+        if let Poll::Ready(Some(Ok(bytes))) = &next {
+            self.flight.record.bytes_out += bytes.len() as u64;
+        }
+        next
+    }
+
+    fn poll_events(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
+        loop {
+            let Kind::Events { stream, dialect, last } = &mut self.kind else { return Poll::Ready(None) };
+            let dialect = *dialect;
+            let Some(open) = stream else {
+                let last = last.take();
+                if last.is_none() {
+                    self.kind = Kind::Done;
+                }
+                return Poll::Ready(last.map(Ok));
+            };
+            if let Some(bytes) = open.pop() {
+                return Poll::Ready(Some(Ok(bytes)));
+            }
+            let step = match open.poll_step(&mut self.flight, cx) {
+                Poll::Ready(step) => step,
+                Poll::Pending => match self.timer.poll_expired(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(expired) => Step::Failed { failed: timed_out(expired), told: false },
+                },
+            };
+            match step {
+                Step::Events { content: true } => self.timer.stage(self.idle),
+                Step::Events { .. } => {}
+                Step::Ended => {
+                    self.flight.record.outcome = Outcome::Ok;
+                    linger(stream.take());
+                }
+                Step::Failed { failed, told } => {
+                    self.flight.record.outcome = Outcome::Broken(failed.cause);
+                    if !told {
+                        *last = Some(answer::failure_event(&self.flight, dialect, &failed));
+                    }
+                    *stream = None;
+                }
+            }
+        }
+    }
+
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
+        let Kind::Bytes { queue, body, left, dialect, tail } = &mut self.kind else {
+            return Poll::Ready(None);
+        };
+        let next = match queue.pop_front() {
+            Some(bytes) => Poll::Ready(Some(Ok(bytes))),
+            None => body.poll_chunk(cx),
+        };
+        let cause = match next {
+            Poll::Ready(Some(Ok(bytes))) => {
+                self.timer.stage(self.idle);
+                *left = left.map(|left| left.saturating_sub(bytes.len() as u64));
+                keep_tail(tail, &bytes);
+                return Poll::Ready(Some(Ok(bytes)));
+            }
+            Poll::Ready(None) => {
+                if let Some(usage) =
+                    outbound(*dialect).usage(&tail.iter().flatten().copied().collect::<Vec<_>>())
+                {
+                    self.flight.usage(usage);
+                }
+                self.flight.record.outcome = Outcome::Ok;
+                self.kind = Kind::Done;
+                return Poll::Ready(None);
+            }
+            Poll::Ready(Some(Err(_))) => "connection_broken",
+            Poll::Pending => match self.timer.poll_expired(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(expired) => timed_out(expired).cause,
+            },
+        };
+        self.flight.record.outcome = Outcome::Broken(cause);
+        self.kind = Kind::Done;
+        Poll::Ready(Some(Err(Cut)))
+    }
+}
+
+fn keep_tail(tail: &mut VecDeque<Bytes>, bytes: &Bytes) {
+    tail.push_back(bytes.slice(bytes.len().saturating_sub(TAIL)..));
+    while tail.len() > 1 && tail.iter().skip(1).map(Bytes::len).sum::<usize>() >= TAIL {
+        tail.pop_front();
+    }
+}
+
+fn timed_out(expired: Expired) -> Failed {
+    match expired {
+        Expired::Total => Failed::total_timeout(),
+        Expired::Stage => Failed::idle_timeout(),
+    }
+}
+
+/// Reads what is left of the upstream's body after the proper end, so that its connection can be used again.
+fn linger(stream: Option<Box<Stream>>) {
+    let Some(stream) = stream.filter(|stream| !stream.is_drained()) else { return };
+    tokio::task::spawn_local(async move {
+        let mut body = stream.into_body();
+        let _ = tokio::time::timeout(LINGER, async { while let Some(Ok(_)) = body.chunk().await {} }).await;
+    });
+}

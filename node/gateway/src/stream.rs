@@ -1,0 +1,236 @@
+//! One streamed answer between upstream and client: whole events in, the client's events out. Used before the commit
+//! point (`inspect`) and after it (`relay`).
+
+use crate::{
+    cause::Failed,
+    flight::Flight,
+    upstream::{Broken, Incoming},
+};
+use bytes::Bytes;
+use std::{
+    collections::VecDeque,
+    task::{Context, Poll, ready},
+};
+use trestle_dialect::{
+    DecodeEvents, EncodeEvents, Fault, Look, Outbound, ir,
+    sse::{self, Reader},
+};
+
+/// Largest single event of an upstream.
+const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// How events become the client's.
+pub(crate) enum Translation {
+    /// Same dialect: bytes pass on, the meter reads along.
+    Same {
+        /// Reads along.
+        codec: &'static dyn Outbound,
+        /// Events that are there only for usage are cut out.
+        strip_usage: bool,
+        /// Text completions have another shape: every event with data is content.
+        look: Look,
+    },
+    /// Another dialect: decode and encode.
+    Cross {
+        /// From the upstream's.
+        decoder: Box<dyn DecodeEvents>,
+        /// To the client's.
+        encoder: Box<dyn EncodeEvents>,
+    },
+}
+
+/// A streamed answer.
+pub(crate) struct Stream {
+    body: Incoming,
+    reader: Reader,
+    translation: Translation,
+    scratch: Vec<ir::Event>,
+    queue: VecDeque<Bytes>,
+    queued_bytes: usize,
+    ended: bool,
+    fault: Option<Fault>,
+    /// What the client's dialect could not express so far.
+    pub(crate) dropped: Vec<String>,
+}
+
+/// What a look at the upstream brought.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Events, with content among them or not. Their bytes are in the queue.
+    Events {
+        /// Whether a reader of the answer would see something.
+        content: bool,
+    },
+    /// The proper end.
+    Ended,
+    /// An error event, or the upstream broke off. In the same dialect a native error event is in the queue already.
+    Failed {
+        /// Why.
+        failed: Failed,
+        /// The client has it in the queue.
+        told: bool,
+    },
+}
+
+impl Stream {
+    /// A stream that begins.
+    pub(crate) fn new(body: Incoming, translation: Translation) -> Self {
+        Self {
+            body,
+            reader: Reader::new(EVENT_BYTES_MAX),
+            translation,
+            scratch: Vec::new(),
+            queue: VecDeque::new(),
+            queued_bytes: 0,
+            ended: false,
+            fault: None,
+            dropped: Vec::new(),
+        }
+    }
+
+    /// The next bytes for the client.
+    pub(crate) fn pop(&mut self) -> Option<Bytes> {
+        let bytes = self.queue.pop_front()?;
+        self.queued_bytes -= bytes.len();
+        Some(bytes)
+    }
+
+    /// Bytes that wait for the client.
+    pub(crate) fn queued_bytes(&self) -> usize {
+        self.queued_bytes
+    }
+
+    /// Whether the connection has been given back.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.body.is_done()
+    }
+
+    /// The body, to be read to its end after the answer is complete.
+    pub(crate) fn into_body(self) -> Incoming {
+        self.body
+    }
+
+    fn push(&mut self, bytes: Bytes) {
+        if !bytes.is_empty() {
+            self.queued_bytes += bytes.len();
+            self.queue.push_back(bytes);
+        }
+    }
+
+    /// Takes the next chunk from the upstream and queues what it means for the client.
+    pub(crate) fn poll_step(&mut self, flight: &mut Flight, cx: &mut Context<'_>) -> Poll<Step> {
+        if let Some(fault) = self.fault.take() {
+            let told = matches!(self.translation, Translation::Same { .. });
+            return Poll::Ready(Step::Failed { failed: Failed::fault(fault, None), told });
+        }
+        if self.ended {
+            return Poll::Ready(Step::Ended);
+        }
+        let (block, last) = match ready!(self.body.poll_chunk(cx)) {
+            Some(Ok(chunk)) => match self.reader.feed(chunk) {
+                Ok(block) => (block, false),
+                Err(too_large) => return Poll::Ready(failed(Failed::malformed(too_large))),
+            },
+            Some(Err(broken)) => return Poll::Ready(failed(broken.into())),
+            None => (self.reader.finish(), true),
+        };
+        let content = match self.digest(block, flight) {
+            Ok(content) => content,
+            Err(why) => {
+                return Poll::Ready(failed(Failed::malformed(format!(
+                    "the provider's stream makes no sense: {why}"
+                ))));
+            }
+        };
+        if last && !self.ended && self.fault.is_none() {
+            return Poll::Ready(failed(Broken::Connection.into()));
+        }
+        Poll::Ready(Step::Events { content })
+    }
+
+    fn digest(&mut self, block: Bytes, flight: &mut Flight) -> Result<bool, String> {
+        match &self.translation {
+            _ if block.is_empty() => Ok(false),
+            Translation::Same { .. } => Ok(self.pass(&block, flight)),
+            Translation::Cross { .. } => self.translate(&block, flight),
+        }
+    }
+
+    /// Passes whole runs of events on uncopied; cuts out what the client did not ask for.
+    fn pass(&mut self, block: &Bytes, flight: &mut Flight) -> bool {
+        let Translation::Same { codec, strip_usage, look } = self.translation else { return false };
+        let (mut content, mut from, mut at) = (false, 0, 0);
+        for event in sse::events(block) {
+            let begin = at;
+            at += event.raw.len();
+            if event.data.is_none() {
+                continue;
+            }
+            let glance = codec.glance(&event, look);
+            if let Some(usage) = glance.usage {
+                flight.usage(usage);
+            }
+            if glance.usage_only && strip_usage {
+                self.push(block.slice(from..begin));
+                from = at;
+                continue;
+            }
+            if glance.content {
+                content = true;
+                flight.content();
+            }
+            if let Some(fault) = glance.fault {
+                self.fault = Some(fault);
+                break;
+            }
+            if glance.end {
+                self.ended = true;
+                break;
+            }
+        }
+        // Nothing behind an error or the end goes on.
+        let stop = if self.ended || self.fault.is_some() { at } else { block.len() };
+        self.push(if (from, stop) == (0, block.len()) { block.clone() } else { block.slice(from..stop) });
+        if content && let Translation::Same { look, .. } = &mut self.translation {
+            *look = Look::Meter;
+        }
+        content
+    }
+
+    fn translate(&mut self, block: &Bytes, flight: &mut Flight) -> Result<bool, String> {
+        let mut events = std::mem::take(&mut self.scratch);
+        let Translation::Cross { decoder, encoder } = &mut self.translation else { return Ok(false) };
+        let mut out = Vec::new();
+        let mut content = false;
+        for event in sse::events(block) {
+            decoder.decode(&event, &mut events)?;
+            for event in events.drain(..) {
+                match &event {
+                    ir::Event::Usage(usage) => flight.usage(*usage),
+                    ir::Event::Fault(fault) => self.fault = Some(fault.clone()),
+                    ir::Event::End => self.ended = true,
+                    other if other.is_content() => {
+                        content = true;
+                        flight.content();
+                    }
+                    _ => {}
+                }
+                if self.fault.is_some() {
+                    break;
+                }
+                encoder.encode(&event, &mut out, &mut self.dropped);
+            }
+            if self.fault.is_some() || self.ended {
+                break;
+            }
+        }
+        events.clear();
+        self.scratch = events;
+        self.push(out.into());
+        Ok(content)
+    }
+}
+
+fn failed(failed: Failed) -> Step {
+    Step::Failed { failed, told: false }
+}

@@ -1,0 +1,49 @@
+//! The body of an upstream request: slices of the client's body and the pieces put between them.
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+};
+use trestle_dialect::Pieces;
+
+/// Pieces to send, in order. A clone costs a count a piece.
+#[derive(Debug, Clone)]
+pub(crate) struct Outgoing {
+    pieces: Pieces,
+    next: usize,
+}
+
+impl Outgoing {
+    /// The pieces that are not empty.
+    pub(crate) fn new(mut pieces: Pieces) -> Self {
+        pieces.retain(|piece| !piece.is_empty());
+        Self { pieces, next: 0 }
+    }
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let me = self.get_mut();
+        let piece = me.pieces.get_mut(me.next).map(std::mem::take);
+        me.next += 1;
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    // Without this hyper needs one more poll to learn that the body has ended.
+    fn is_end_stream(&self) -> bool {
+        self.next >= self.pieces.len()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.pieces.iter().skip(self.next).map(|piece| piece.len() as u64).sum())
+    }
+}
