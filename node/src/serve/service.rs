@@ -97,12 +97,12 @@ pub(super) struct Served {
 
 impl Body for Served {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = trestle_gateway::Cut;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, trestle_gateway::Cut>>> {
         Pin::new(&mut self.get_mut().body).poll_frame(context)
     }
 
