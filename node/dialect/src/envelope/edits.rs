@@ -127,8 +127,8 @@ impl Edits {
             changes.push((end..end, value.bytes().clone()));
             first = false;
         }
-        // stable: additions at one place keep their order, behind a cut that ends there
-        changes.sort_by_key(|(span, _)| (span.end, span.start));
+        // stable: additions at one place keep their order
+        changes.sort_by_key(|(span, _)| span.start);
         splice(envelope.body(), changes)
     }
 
