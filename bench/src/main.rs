@@ -1,3 +1,27 @@
-//! Measures Trestle.
+//! `trestle-bench overhead`: what Trestle costs. `trestle-bench mock`: the upstream that it is measured with.
 
-fn main() {}
+use clap::{Parser, Subcommand};
+
+/// Measures Trestle.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// CPU, latency and memory of the gateway against nginx `proxy_pass`.
+    #[cfg(target_os = "linux")]
+    Overhead(trestle_bench::overhead::Command),
+    /// The mock upstream (as `trestle-mock`).
+    Mock(trestle_bench::mock::Command),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().task {
+        #[cfg(target_os = "linux")]
+        Task::Overhead(command) => command.run(),
+        Task::Mock(command) => command.run(),
+    }
+}

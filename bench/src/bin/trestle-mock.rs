@@ -1,51 +1,14 @@
 //! The mock upstream as a process: `trestle-mock --listen 127.0.0.1:0`.
 
-use std::io::Write as _;
-use std::net::SocketAddr;
-use std::path::PathBuf;
-
-use anyhow::Context as _;
 use clap::Parser;
-use trestle_bench::mock::{Mock, Options, Pem, SETTINGS};
+use trestle_bench::mock::Command;
 
-/// A mock of the OpenAI and Anthropic APIs that misbehaves on demand.
 #[derive(Parser)]
 struct Arguments {
-    /// Where to listen; port 0 takes a free one.
-    #[arg(long, default_value = "127.0.0.1:0")]
-    listen: SocketAddr,
-    /// The certificate chain, PEM: serve TLS.
-    #[arg(long, requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-    /// The private key, PEM.
-    #[arg(long, requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
-    /// Serve prebuilt answers only, as fast as can be, and record nothing.
-    #[arg(long, conflicts_with = "tls_cert")]
-    canned: bool,
-    /// List the settings for `x-mock`, keys, models and scripts, and end.
-    #[arg(long)]
-    settings: bool,
+    #[command(flatten)]
+    command: Command,
 }
 
 fn main() -> anyhow::Result<()> {
-    let arguments = Arguments::parse();
-    if arguments.settings {
-        for (name, what) in SETTINGS {
-            println!("{name:26} {what}");
-        }
-        return Ok(());
-    }
-    let read =
-        |path: &PathBuf| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
-    let tls = match (&arguments.tls_cert, &arguments.tls_key) {
-        (Some(cert), Some(key)) => Some(Pem { cert: read(cert)?, key: read(key)? }),
-        _ => None,
-    };
-    let mock = Mock::start(Options { listen: arguments.listen, tls, canned: arguments.canned })?;
-    let mut out = std::io::stdout();
-    writeln!(out, "listening {}", mock.addr())?;
-    out.flush()?;
-    mock.wait();
-    Ok(())
+    Arguments::parse().command.run()
 }

@@ -2,7 +2,7 @@
 //!
 //! A body with `"stream":true` near its start or end gets 100 events of a chat stream: ten to a write, or one every
 //! N microseconds where the body holds `gap_us=N` (as in `"user":"gap_us=1000"`). Anything else gets the answer of
-//! about 1 KB of the vendor whose path it is.
+//! about 1 KB of the vendor whose path it is, after that time where there is one.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use memchr::memmem;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::wire;
 
@@ -127,19 +127,23 @@ fn near_the_ends(body: &[u8], wanted: &[u8]) -> Option<usize> {
 async fn answer(stream: &mut TcpStream, request: &[u8]) -> std::io::Result<()> {
     let answers = &*ANSWERS;
     let line = &request[..request.len().min(120)];
-    let chat = memmem::find(line, b"/chat/completions ").is_some();
-    if !chat {
-        let anthropic = memmem::find(line, b"/messages ").is_some();
-        return stream.write_all(if anthropic { &answers.anthropic } else { &answers.health }).await;
-    }
     let body = memmem::find(request, b"\r\n\r\n").map_or(request, |at| &request[at + 4..]);
-    if near_the_ends(body, b"\"stream\":true").is_none() {
-        return stream.write_all(&answers.openai).await;
+    let chat = memmem::find(line, b"/chat/completions ").is_some();
+    let messages = memmem::find(line, b"/messages ").is_some();
+    if !chat && !messages {
+        return stream.write_all(&answers.health).await;
+    }
+    let gap = near_the_ends(body, b"gap_us=").map(|at| wire::number(&body[at + 7..]));
+    let gap = gap.filter(|gap| *gap > 0).map(Duration::from_micros);
+    if messages || near_the_ends(body, b"\"stream\":true").is_none() {
+        if let Some(delay) = gap {
+            sleep(delay).await;
+        }
+        return stream.write_all(if messages { &answers.anthropic } else { &answers.openai }).await;
     }
     stream.write_all(&answers.stream_head).await?;
-    let gap = near_the_ends(body, b"gap_us=").map(|at| wire::number(&body[at + 7..])).filter(|gap| *gap > 0);
     match gap {
-        Some(gap) => spaced(stream, Duration::from_micros(gap)).await?,
+        Some(gap) => spaced(stream, gap).await?,
         None => {
             for burst in answers.events.chunks(BURST) {
                 stream.write_all(&burst.concat()).await?;

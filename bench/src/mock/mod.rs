@@ -8,6 +8,7 @@ mod anthropic;
 mod behaviour;
 mod body;
 mod canned;
+mod command;
 mod compose;
 mod control;
 mod encode;
@@ -21,5 +22,6 @@ mod sse;
 mod vendor;
 
 pub use behaviour::{Behaviour, SETTINGS};
+pub use command::Command;
 pub use listen::{Mock, Options, Pem};
 pub use record::Recorded;

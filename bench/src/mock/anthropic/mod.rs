@@ -4,48 +4,9 @@ mod answer;
 mod ask;
 mod blocks;
 mod check;
+mod endpoints;
 mod error;
 mod messages;
 
+pub(crate) use endpoints::{messages, model, models};
 pub(crate) use error::{forced_error, missing_key, render as render_error, unknown_path};
-
-use http::HeaderMap;
-use serde_json::Value;
-
-use super::behaviour::Behaviour;
-use super::compose::compose;
-use super::vendor::{Reply, VendorError, quoted};
-
-/// `POST /v1/messages`.
-pub(crate) fn messages(
-    body: &[u8],
-    headers: &HeaderMap,
-    behaviour: &Behaviour,
-) -> Result<Reply, VendorError> {
-    if !headers.contains_key("anthropic-version") {
-        return Err(VendorError::invalid("anthropic-version: header is required"));
-    }
-    let body: Value = serde_json::from_slice(body)
-        .map_err(|error| VendorError::invalid(format!("The request body is not valid JSON: {error}")))?;
-    let beta = headers.contains_key("anthropic-beta");
-    check::request(&body, if beta { check::BETA_MEMBERS } else { &[] })?;
-    let ask = ask::read(&body);
-    let answer = compose(&ask, behaviour);
-    Ok(if ask.stream {
-        Reply::Stream(answer::events(&answer, &ask.model, behaviour))
-    } else {
-        answer::whole(&answer, &ask.model, behaviour)
-    })
-}
-
-/// `GET /v1/models`, as Anthropic lists them.
-pub(crate) fn models() -> String {
-    let id = quoted("claude-sonnet-4-5");
-    format!(r#"{{"data":[{}],"has_more":false,"first_id":{id},"last_id":{id}}}"#, model("claude-sonnet-4-5"))
-}
-
-/// `GET /v1/models/{id}`.
-pub(crate) fn model(id: &str) -> String {
-    let id = quoted(id);
-    format!(r#"{{"type":"model","id":{id},"display_name":{id},"created_at":"2025-09-29T00:00:00Z"}}"#)
-}

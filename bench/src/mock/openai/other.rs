@@ -32,7 +32,7 @@ const COMPLETION_MEMBERS: &[&str] = &[
 
 /// `POST /v1/completions`.
 pub(crate) fn completions(body: &[u8], behaviour: &Behaviour) -> Result<Reply, VendorError> {
-    let body = super::parse(body)?;
+    let body = super::chat::parse(body)?;
     let members = members(&body)?;
     known_members(members, COMPLETION_MEMBERS)?;
     check_model(members)?;
@@ -105,7 +105,7 @@ fn members(body: &Value) -> Result<&Map<String, Value>, VendorError> {
 
 /// `POST /v1/embeddings`.
 pub(crate) fn embeddings(body: &[u8]) -> Result<Reply, VendorError> {
-    let body = super::parse(body)?;
+    let body = super::chat::parse(body)?;
     let members = members(&body)?;
     known_members(members, &["model", "input", "encoding_format", "dimensions", "user"])?;
     check_model(members)?;

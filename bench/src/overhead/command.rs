@@ -1,0 +1,105 @@
+//! The command line of `overhead`, and the order of things.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use clap::Args;
+
+use super::cases::{CASES, Case};
+use super::report::{CaseReport, Report};
+use super::stage::Stage;
+use super::{duel, in_process, latency, memory, turns};
+use crate::load::raise_file_limit;
+
+/// Measures what the gateway costs against nginx.
+#[derive(Args, Debug)]
+pub struct Command {
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// The gateway's binary, or `nginx` to compare nginx with itself. Without it the release build is made and used.
+    #[arg(long)]
+    gateway: Option<PathBuf>,
+    /// Rounds of each measurement.
+    #[arg(long, default_value_t = 4)]
+    rounds: usize,
+    /// Seconds of each round.
+    #[arg(long, default_value_t = 4)]
+    secs: u64,
+    /// Only these: chat-1k, chat-100k, stream-spaced, stream-burst, translate, latency, memory, in-flight, in-process.
+    #[arg(long)]
+    only: Vec<String>,
+    /// A program that embeds the gateway. Called as `PATH UPSTREAM_URL SECONDS`, it sends chats in process for so
+    /// long, one after another on a few tasks, and prints `{"requests":N}`.
+    #[arg(long)]
+    in_process: Option<PathBuf>,
+}
+
+/// How long to measure.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) rounds: usize,
+    pub(super) secs: u64,
+}
+
+impl Plan {
+    pub(super) fn time(self) -> Duration {
+        Duration::from_secs(self.secs)
+    }
+}
+
+const OTHERS: [&str; 4] = ["latency", "memory", "in-flight", "in-process"];
+
+impl Command {
+    /// Measures and prints.
+    ///
+    /// # Errors
+    /// Where something is missing, a process does not start, or any answer was bad.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let plan = Plan { rounds: self.rounds.max(1), secs: self.secs.max(1) };
+        let known: Vec<_> = CASES.iter().map(|case| case.name).chain(OTHERS).collect();
+        for name in &self.only {
+            ensure!(known.contains(&name.as_str()), "no case `{name}`; there are {}", known.join(", "));
+        }
+        let cpus = std::thread::available_parallelism()?.get();
+        ensure!(cpus >= 2, "two CPUs are needed: one for the proxies, one for load and upstream");
+        raise_file_limit();
+        let stage = Stage::set(self.gateway.as_deref())?;
+        let mut report = Report::new(&stage);
+        for case in CASES.iter().filter(|case| self.wants(case.name)) {
+            report.cases.push(measure(&stage, case, plan).with_context(|| format!("case {}", case.name))?);
+        }
+        if self.wants("latency") {
+            report.latency = Some(latency::measure(&stage, plan).context("case latency")?);
+        }
+        if self.wants("memory") {
+            report.memory.push(memory::streams(&stage).context("case memory")?);
+        }
+        if self.wants("in-flight") {
+            report.memory.push(memory::in_flight(&stage, plan).context("case in-flight")?);
+        }
+        if let Some(program) = self.in_process.as_deref().filter(|_| self.wants("in-process")) {
+            report.in_process = Some(in_process::measure(&stage, program, plan).context("case in-process")?);
+        }
+        report.loaded(&stage);
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&report)?);
+        } else {
+            print!("{}", report.table());
+        }
+        Ok(())
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|wanted| wanted == name)
+    }
+}
+
+fn measure(stage: &Stage, case: &Case, plan: Plan) -> anyhow::Result<CaseReport> {
+    eprintln!("{}: {}", case.name, case.what);
+    let sides = stage.sides();
+    let duel = duel::run(&sides, case, plan).context("duel")?;
+    let turns = turns::run(&sides, case, plan).context("in turns")?;
+    Ok(CaseReport::new(case, duel, turns))
+}
