@@ -29,6 +29,7 @@ fn document(mock: &str) -> String {
         provider("anthropic", "anthropic", UPSTREAM_KEY, "models: [claude-sonnet-4-5]"),
         provider("broken", "openai", "mock:status=500", ""),
         provider("limited", "openai", "mock:status=429;retry_after=60", ""),
+        provider("limited-anthropic", "anthropic", "mock:status=429;retry_after=60", ""),
         provider("impatient", "openai", UPSTREAM_KEY, "timeouts: { first_token_ms: 300, idle_ms: 300 }"),
     ];
     let group = |name: &str, target: &str| {
@@ -42,7 +43,7 @@ fn document(mock: &str) -> String {
         group("fallback-limited", "limited/gpt-4o-mini"),
     ];
     format!(
-        "providers:\n{}  mock: {{}}\n  mock-slow: {{ like: mock, mock: {{ delay_ms: 600000 }} }}\n\
+        "providers:\n{}  mock: {{ mock: {{ call_tool: true }} }}\n\
          models:\n{}  all-fail: {{ strategy: ordered, targets: [{{ model: broken/gpt-4o-mini }}, \
          {{ model: broken/gpt-4o }}] }}\n\
          keys:\n  tests: {{ value: env:TRESTLE_TEST_CLIENT_KEY }}\n\

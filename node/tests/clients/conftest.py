@@ -45,10 +45,11 @@ class Kind:
         model = MODELS[self.name] + (f"+{settings}" if settings else "")
         return model.partition("/")[2] if DIRECT else model
 
-    @property
-    def remote(self) -> bool:
-        """Whether it is an upstream behind the network, which takes settings in the model's name."""
-        return self.name != "mock"
+    def limited(self, seconds: int) -> str:
+        """A model whose vendor is out of capacity for us. In the gateway with a key of its own, which is then benched."""
+        if DIRECT:
+            return self.model(f"status=429+retry_after={seconds}")
+        return {"openai": "limited/gpt-4o-mini", "anthropic": "limited-anthropic/claude-sonnet-4-5"}[self.name]
 
 
 def kinds(*names: str, native: str):

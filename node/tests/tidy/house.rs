@@ -64,7 +64,8 @@ impl House {
 
     /// The folders of the members, each with its `/`.
     pub(crate) fn member_folders(&self) -> impl Iterator<Item = &str> {
-        self.paths().filter_map(|path| path.strip_suffix("Cargo.toml")).filter(|folder| !folder.is_empty())
+        let manifests = self.manifests().map(|(path, _)| path);
+        manifests.filter_map(|path| path.strip_suffix("Cargo.toml")).filter(|folder| !folder.is_empty())
     }
 
     fn shared_table(&self) -> toml::Table {
