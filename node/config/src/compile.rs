@@ -13,7 +13,8 @@ use crate::{
 use limits::Defaults;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Where secrets come from: the caller does the I/O. Errors are public text without the secret.
+/// Where secrets come from: the caller does the I/O. Errors are public text that names what was asked for and why it
+/// cannot be had, without the secret.
 pub trait Secrets {
     /// A variable of the environment.
     fn env(&self, name: &str) -> Result<String, String>;

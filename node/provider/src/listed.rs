@@ -7,7 +7,7 @@ use crate::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION, uri::PathAndQuery};
 use std::fmt;
-use trestle_dialect::Dialect;
+use trestle_dialect::{Dialect, Quirks};
 
 /// A vendor that is fully described by its row. `Debug` shows where it is, no header.
 pub struct Listed {
@@ -28,6 +28,13 @@ enum Presents {
     Nothing,
 }
 
+impl Presents {
+    /// Whether a key is presented in this header.
+    fn by(&self, name: &HeaderName) -> bool {
+        matches!(self, Self::Header(own) if own == name)
+    }
+}
+
 impl Listed {
     /// Checks the row: URL, paths, headers. All problems, each `member: what is wrong, and how to mend it`.
     pub fn new(row: Row) -> Result<Self, Vec<String>> {
@@ -36,8 +43,9 @@ impl Listed {
             problems.push(format!("dialects: is empty; name at least one of {}", dialect_names()));
         }
         let presents = presents(&row.auth, &mut problems);
-        let headers = fixed_headers(&row, &mut problems);
+        let headers = fixed_headers(&row, &presents, &mut problems);
         check_forwarded(&row, &presents, &mut problems);
+        check_quirks(&row.quirks, &mut problems);
         let base = Base::parse(&row.base_url).map_err(|why| problems.push(format!("base_url: {why}"))).ok();
         let mut path = |member: &str, own: Option<&str>, default: Option<&str>| {
             let base = base.as_ref()?;
@@ -148,11 +156,16 @@ fn presents(auth: &Auth, problems: &mut Vec<String>) -> Presents {
     }
 }
 
-fn fixed_headers(row: &Row, problems: &mut Vec<String>) -> Vec<(HeaderName, HeaderValue)> {
+fn fixed_headers(
+    row: &Row,
+    presents: &Presents,
+    problems: &mut Vec<String>,
+) -> Vec<(HeaderName, HeaderValue)> {
     let mut made: Vec<(HeaderName, HeaderValue)> = Vec::new();
     for (name, value) in &row.headers {
         let Some(name) = header_name("headers", name, problems) else { continue };
-        if let Some(why) = cannot_set(&name) {
+        let presenting = presents.by(&name).then_some("presents the key; set one of the two");
+        if let Some(why) = cannot_set(&name).or(presenting) {
             problems.push(format!("headers: `{name}` {why}"));
         }
         if made.iter().any(|(other, _)| *other == name) {
@@ -173,11 +186,24 @@ fn fixed_headers(row: &Row, problems: &mut Vec<String>) -> Vec<(HeaderName, Head
 fn check_forwarded(row: &Row, presents: &Presents, problems: &mut Vec<String>) {
     for name in &row.forward_headers {
         let Some(name) = header_name("forward_headers", name, problems) else { continue };
-        let presenting = matches!(presents, Presents::Header(own) if *own == name);
-        let why = cannot_forward(&name).or(presenting.then_some("presents the provider's key; leave it out"));
-        if let Some(why) = why {
+        let presenting = presents.by(&name).then_some("presents the provider's key; leave it out");
+        if let Some(why) = cannot_forward(&name).or(presenting) {
             problems.push(format!("forward_headers: `{name}` {why}"));
         }
+    }
+}
+
+fn check_quirks(quirks: &Quirks, problems: &mut Vec<String>) {
+    // Without these there is no request.
+    let needed = |name: &&String| matches!(name.as_str(), "messages" | "model" | "stream");
+    for name in quirks.drop.iter().filter(needed) {
+        problems.push(format!("quirks.drop: `{name}` is always needed; leave it out"));
+    }
+    for name in quirks.rename.iter().flat_map(|(from, to)| [from, to]).filter(needed) {
+        problems.push(format!("quirks.rename: `{name}` has its own meaning; leave it out"));
+    }
+    if quirks.default_max_tokens == 0 {
+        problems.push("quirks.default_max_tokens: is 0; set at least 1".to_owned());
     }
 }
 

@@ -49,8 +49,14 @@ pub(super) fn compile(
     }
     let mut groups = Groups::new();
     for (name, entry) in models {
-        let mut walk =
-            Walk { models, drafts: &drafts, seen: HashSet::new(), out: Vec::new(), trail: vec![name] };
+        let mut walk = Walk {
+            models,
+            drafts: &drafts,
+            seen: HashSet::new(),
+            out: Vec::new(),
+            full: false,
+            trail: vec![name],
+        };
         walk.expand(findings);
         let fallbacks = walk.out;
         let targets = drafts.get(name.as_str()).map(|draft| draft.targets.clone()).unwrap_or_default();
@@ -139,6 +145,8 @@ struct Walk<'a> {
     drafts: &'a BTreeMap<&'a str, Draft<'a>>,
     seen: HashSet<&'a str>,
     out: Vec<Arc<TargetConfig>>,
+    /// More than are allowed: reported, and no more to be done.
+    full: bool,
     /// The groups from the first to the one that is being expanded.
     trail: Vec<&'a str>,
 }
@@ -147,6 +155,9 @@ impl<'a> Walk<'a> {
     fn expand(&mut self, findings: &mut Findings) {
         let Some(draft) = self.trail.last().and_then(|name| self.drafts.get(name)) else { return };
         for step in &draft.fallbacks {
+            if self.full {
+                return;
+            }
             match step {
                 Step::Target(target) => self.out.push(Arc::clone(target)),
                 Step::Group(name) if self.trail.first() == Some(name) => self.report_circle(findings),
@@ -156,11 +167,9 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
-            if self.out.len() > FALLBACKS_MAX {
-                // Once: `out` stays at the limit from here on.
-                self.out.truncate(FALLBACKS_MAX);
+            if self.out.len() > FALLBACKS_MAX && !self.full {
+                self.full = true;
                 self.report(format!("lead to more than {FALLBACKS_MAX} targets; remove some"), findings);
-                return;
             }
         }
     }

@@ -10,7 +10,11 @@ use crate::{
     problem::Findings, suggest::did_you_mean,
 };
 use http::HeaderName;
-use std::{collections::HashSet, net::IpAddr, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    net::IpAddr,
+    sync::Arc,
+};
 use trestle_dialect::{Dialect, Quirks};
 use trestle_provider::{Auth, Endpoints, Listed, Origin, Provider as _, Row, listed};
 
@@ -41,16 +45,21 @@ impl Draft<'_> {
         let vendor = Listed::new(row.clone()).map_err(|problems| report(&problems, path, findings)).ok()?;
         let credentials = self.credentials(&row, &vendor, path, findings);
         let tls_ca = self.tls_ca(vendor.origin(), path, findings);
+        if vendor.origin().tls && entry.http2.is_some() {
+            let message =
+                "has no use, for `base_url` is `https://`, where the version is negotiated; remove it";
+            findings.problem(&path.member("http2"), message);
+        }
         if findings.problems.len() > before {
             return None;
         }
-        let names = row.forward_headers.iter().filter_map(|name| HeaderName::try_from(name).ok());
+        let names: BTreeSet<_> = row.forward_headers.iter().map(|name| name.to_ascii_lowercase()).collect();
         Some(ProviderConfig {
             name: self.name.into(),
             dialects: row.dialects.clone(),
             keys_missing: credentials.is_empty(),
             credentials,
-            forward_headers: names.collect(),
+            forward_headers: names.iter().filter_map(|name| HeaderName::try_from(name).ok()).collect(),
             quirks: row.quirks,
             models: entry.models.iter().map(|model| model.as_str().into()).collect(),
             concurrency: limits.concurrency,
@@ -203,6 +212,14 @@ impl Draft<'_> {
         let (tls, path) = (&self.entry.tls, path.member("tls"));
         if !origin.tls && (tls.ca.is_some() || tls.server_name.is_some()) {
             findings.problem(&path, "has no use, for `base_url` is `http://`; remove it or write `https://`");
+        }
+        let is_host = |name: &String| {
+            let fine = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+            (!name.is_empty() && name.bytes().all(fine)) || name.parse::<IpAddr>().is_ok()
+        };
+        if tls.server_name.as_ref().is_some_and(|name| !is_host(name)) {
+            findings
+                .problem(&path.member("server_name"), "must be a host name or an address, without a port");
         }
         let ca = tls.ca.as_ref()?;
         let path = path.member("ca");

@@ -33,18 +33,17 @@ impl<'a> Source<'a> {
         Ok(Self::Literal(value))
     }
 
-    /// The secret; an error is for a warning: what could not be read, and why.
+    /// The secret; an error is for a warning: why it could not be read.
     pub(super) fn read(self, secrets: &dyn Secrets) -> Result<String, String> {
-        let (reference, read) = match self {
+        let (read, reference) = match self {
             Self::Literal(secret) => return Ok(secret.to_owned()),
-            Self::Env(name) => (format!("env:{name}"), secrets.env(name)),
-            Self::File(path) => (format!("file:{path}"), secrets.file(path)),
+            Self::Env(name) => (secrets.env(name), format!("env:{name}")),
+            Self::File(path) => (secrets.file(path), format!("file:{path}")),
         };
         // No secret has white space around it that is meant.
-        match read.map(|text| text.trim().to_owned()) {
-            Ok(text) if text.is_empty() => Err(format!("`{reference}` is empty")),
-            Ok(text) => Ok(text),
-            Err(why) => Err(format!("`{reference}` cannot be read ({why})")),
+        match read?.trim() {
+            "" => Err(format!("`{reference}` is empty")),
+            text => Ok(text.to_owned()),
         }
     }
 

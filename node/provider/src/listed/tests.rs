@@ -130,6 +130,42 @@ fn all_problems_of_a_row_are_reported() {
 }
 
 #[test]
+fn a_key_has_its_header_for_itself() {
+    let own = Auth::Header("X-Token".to_owned());
+    let headers = [("x-token".to_owned(), "1".to_owned())].into();
+    let forward_headers = vec!["x-token".to_owned()];
+    let problems =
+        Listed::new(Row { auth: own, headers, forward_headers, ..row("https://a.b") }).unwrap_err();
+    assert_eq!(
+        problems,
+        [
+            "headers: `x-token` presents the key; set one of the two",
+            "forward_headers: `x-token` presents the provider's key; leave it out",
+        ]
+    );
+}
+
+#[test]
+fn quirks_leave_a_request_whole() {
+    let quirks = Quirks {
+        drop: vec!["model".to_owned(), "seed".to_owned()],
+        rename: [("messages".to_owned(), "input".to_owned()), ("seed".to_owned(), "stream".to_owned())]
+            .into(),
+        default_max_tokens: 0,
+        ..Quirks::default()
+    };
+    assert_eq!(
+        Listed::new(Row { quirks, ..row("https://a.b") }).unwrap_err(),
+        [
+            "quirks.drop: `model` is always needed; leave it out",
+            "quirks.rename: `messages` has its own meaning; leave it out",
+            "quirks.rename: `stream` has its own meaning; leave it out",
+            "quirks.default_max_tokens: is 0; set at least 1",
+        ]
+    );
+}
+
+#[test]
 fn a_dialect_needs_its_endpoint() {
     let endpoints = Endpoints { chat: Some(String::new()), ..Endpoints::default() };
     let problems = Listed::new(Row { endpoints, ..row("https://a.b") }).unwrap_err();

@@ -1,0 +1,175 @@
+//! What documents are compiled to.
+
+use super::*;
+use crate::{ResolvedTarget, hash_key, hash_text};
+use std::time::Duration;
+
+fn target(snapshot: &Snapshot, name: &str) -> Option<Arc<crate::TargetConfig>> {
+    match snapshot.resolve(name)? {
+        ResolvedTarget::Target(target) => Some(target),
+        ResolvedTarget::Group(group) => panic!("{} is a group", group.name),
+    }
+}
+
+fn group(snapshot: &Snapshot, name: &str) -> Arc<crate::Group> {
+    Arc::clone(&snapshot.groups[name])
+}
+
+#[test]
+fn the_full_sample_compiles() {
+    let made = compiled(include_str!("../../../samples/full.yaml"));
+    assert_eq!(
+        lines(&made.warnings),
+        ["providers.openai.keys[1].value: there is no file /run/secrets/openai; this key is left out",]
+    );
+    let snapshot = made.snapshot;
+    let chat = group(&snapshot, "chat");
+    let names = |targets: &[Arc<crate::TargetConfig>]| -> Vec<_> {
+        targets.iter().map(|t| t.name.to_string()).collect()
+    };
+    assert_eq!(names(&chat.targets), ["openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5"]);
+    assert_eq!(names(&chat.fallbacks), ["local/llama-3.1-8b", "inhouse/small", "mock/echo"]);
+    let claude = &chat.targets[1];
+    assert_eq!((claude.weight, claude.params[0].0.as_str()), (20, "temperature"));
+    assert_eq!(&claude.params[0].1.bytes()[..], b"0.2");
+    assert_eq!(claude.times.first_token, Duration::from_secs(60));
+    assert_eq!(claude.times.idle, Duration::from_secs(30));
+    assert_eq!(claude.times.connect, Duration::from_secs(5));
+    assert_eq!(chat.targets[0].retries.max, 3);
+    let small = &group(&snapshot, "steady").targets[0];
+    assert_eq!((small.retries.max, small.times.total), (0, Duration::from_secs(30)));
+    let (local, inhouse) = (&snapshot.providers["local"], &snapshot.providers["inhouse"]);
+    assert_eq!((local.concurrency, local.queue, local.private_addresses), (64, 256, true));
+    assert!(local.credentials[0].header.is_none() && !local.keys_missing && !local.quirks.developer_role);
+    assert!(!snapshot.providers["openai"].private_addresses);
+    assert!(inhouse.tls_ca.is_some());
+    assert_eq!(inhouse.forward_headers, ["x-experiment"]);
+    assert_eq!(snapshot.callers.len(), 3);
+    assert!(snapshot.callers[&hash_key("hello")].disabled && !snapshot.callers[&hash_key("abc")].disabled);
+    assert_eq!(&*snapshot.callers[&hash_key("batch-secret")].name, "batch");
+    assert_eq!(snapshot.revision, 7);
+}
+
+#[test]
+fn names_resolve() {
+    let snapshot = compiled(
+        "providers: { openrouter: { keys: [{ name: a, value: env:KEY }], models: [x/shown] } }\n\
+         models: { chat: { targets: [{ model: openrouter/x/y, params: { a: 1 } }] }, no/provider: \
+         { targets: [{ model: mock/echo }] } }",
+    )
+    .snapshot;
+    let check = |name: &str, expected: Option<(&str, &str, bool)>| {
+        let found = target(&snapshot, name);
+        let found = found.as_ref().map(|target| (&*target.provider.name, &*target.model, target.listed));
+        assert_eq!(found, expected, "{name}");
+    };
+    check("openrouter/meta-llama/llama-3:free", Some(("openrouter", "meta-llama/llama-3:free", false)));
+    check("openrouter/x/y", Some(("openrouter", "x/y", true)));
+    check("openrouter/x/shown", Some(("openrouter", "x/shown", true)));
+    check("openrouter/a?b#c", Some(("openrouter", "a?b#c", false)));
+    check("openrouter//x", Some(("openrouter", "/x", false)));
+    check("openrouter/", None);
+    check("openrouter", None);
+    check("/x", None);
+    check("", None);
+    check("openai/gpt-4o", None);
+    check("OpenRouter/x", None);
+    check("openrouter/a\nb", None);
+    check(&format!("openrouter/{}", "x".repeat(512)), None);
+    assert!(matches!(snapshot.resolve("chat"), Some(ResolvedTarget::Group(_))));
+    assert!(matches!(snapshot.resolve("no/provider"), Some(ResolvedTarget::Group(_))));
+    assert!(target(&snapshot, "openrouter/x/y").unwrap().params.is_empty(), "params are the group's");
+    let twice = (target(&snapshot, "openrouter/x/y").unwrap(), target(&snapshot, "openrouter/x/y").unwrap());
+    assert!(Arc::ptr_eq(&twice.0, &twice.1), "made once");
+}
+
+#[test]
+fn grants_are_of_groups_and_of_targets() {
+    let snapshot = compiled(
+        "models: { chat: { targets: [{ model: mock/a }] } }\n\
+         keys: { a: { value: env:KEY, models: [chat, mock/b*] }, b: { value: env:BATCH_KEY } }",
+    )
+    .snapshot;
+    let caller = |secret: &str| &snapshot.callers[&hash_key(secret)].grants;
+    let some = caller("sk-fromenv");
+    assert!(some.allow(Some("chat"), "mock/a"));
+    assert!(!some.allow(None, "mock/a"));
+    assert!(!some.allow(Some("other"), "mock/a"));
+    assert!(some.allow(None, "mock/b2"));
+    assert!(some.allow(Some("other"), "mock/b2"));
+    assert!(caller("batch-secret").allow(None, "any/thing"));
+}
+
+#[test]
+fn groups_that_are_fallen_back_to_are_laid_flat() {
+    let snapshot = compiled(
+        "models:\n  a: { targets: [{ model: mock/a }], fallbacks: [mock/first, b, c, mock/last] }\n  \
+         b: { targets: [{ model: mock/light, weight: 1 }, { model: mock/heavy, weight: 9 }], fallbacks: [c] }\n  \
+         c: { strategy: ordered, targets: [{ model: mock/c1, weight: 1 }, { model: mock/c2, weight: 9 }] }\n",
+    )
+    .snapshot;
+    let names: Vec<_> =
+        group(&snapshot, "a").fallbacks.iter().map(|target| target.model.to_string()).collect();
+    assert_eq!(names, ["first", "heavy", "light", "c1", "c2", "last"]);
+}
+
+#[test]
+fn a_vendors_row_is_laid_under_the_document() {
+    let snapshot = compiled(
+        "providers: { deepseek: { keys: [{ name: a, value: env:KEY }], endpoints: { chat: /x }, \
+         forward_headers: [X-B, x-a, x-b], \
+         headers: { Anthropic-Version: \"2099-01-01\" }, quirks: { flatten_content: true } } }",
+    )
+    .snapshot;
+    let deepseek = &snapshot.providers["deepseek"];
+    let crate::ProviderKind::Remote(vendor) = &deepseek.kind else { panic!("not a vendor") };
+    let path = |operation| vendor.endpoint(operation, "m").map(|path| path.to_string());
+    use trestle_dialect::Dialect;
+    use trestle_provider::Operation::{Embeddings, Generate};
+    assert_eq!(path(Generate(Dialect::OpenAiChat)).as_deref(), Some("/v1/x"));
+    assert_eq!(path(Generate(Dialect::AnthropicMessages)).as_deref(), Some("/anthropic/v1/messages"));
+    assert_eq!(path(Embeddings), None);
+    let mut headers = http::HeaderMap::new();
+    vendor.sign(&mut headers);
+    assert_eq!(headers["anthropic-version"], "2099-01-01");
+    assert_eq!(deepseek.forward_headers, ["x-a", "x-b"]);
+    assert!(deepseek.quirks.flatten_content && deepseek.quirks.developer_role);
+}
+
+#[test]
+fn the_same_key_has_the_same_fingerprint() {
+    let print = |text: &str| compiled(text).snapshot.providers["openai"].credentials[0].fingerprint;
+    let one = print("providers: { openai: { keys: [{ name: a, value: env:KEY }] } }");
+    assert_eq!(one, print("providers: { openai: { keys: [{ name: a, value: sk-fromenv, weight: 5 }] } }"));
+    assert_ne!(one, print("providers: { openai: { keys: [{ name: a, value: sk-other }] } }"));
+}
+
+#[test]
+fn debug_shows_no_secret() {
+    let text = "providers: { openai: { keys: [{ name: a, value: sk-literal }, { name: b, value: env:KEY }] } }\n\
+                keys: { a: { value: env:BATCH_KEY } }";
+    let mut document = parse(text).unwrap();
+    let made = compile(&document, 1, &Fixed).unwrap();
+    document.keys.insert(
+        "clear".to_owned(),
+        crate::CallerKey { value: "tr-literal".to_owned(), models: Vec::new(), disabled: false },
+    );
+    let problems = compile(&document, 1, &Fixed).map(|_| ()).unwrap_err();
+    let shown = format!("{document:#?}{made:#?}{problems:?}{problems}{}", crate::schema());
+    assert!(shown.contains("env:KEY") && shown.contains("keys.clear.value"), "{shown}");
+    for secret in ["sk-literal", "tr-literal", "sk-fromenv", "batch-secret"] {
+        assert!(!shown.contains(secret), "{secret}");
+    }
+}
+
+#[test]
+fn a_hundred_thousand_keys_compile() {
+    let mut document = parse("models: { chat: { targets: [{ model: mock/echo }] } }").unwrap();
+    document.keys.extend((0..100_000).map(|i| {
+        let models = vec!["chat".to_owned(), "mock/e*".to_owned()];
+        (format!("key-{i}"), crate::CallerKey { value: hash_text(&i.to_string()), models, disabled: false })
+    }));
+    let snapshot = compile(&document, 1, &Fixed).unwrap().snapshot;
+    assert_eq!(snapshot.callers.len(), 100_000);
+    assert_eq!(&*snapshot.callers[&hash_key("99999")].name, "key-99999");
+}
