@@ -8,7 +8,6 @@ mod cause;
 mod flight;
 mod handle;
 mod inspect;
-mod io;
 mod log;
 mod metrics;
 mod mock;
@@ -37,5 +36,3 @@ pub use endpoint::Endpoint;
 
 mod body;
 pub use body::{Answer, Cut, RequestBody};
-pub use io::Stream;
-pub use upstream::LocalExecutor;

@@ -1,7 +1,7 @@
 //! A new connection to a provider: resolve, check the address, connect, TLS.
 
+use super::io::Stream;
 use super::{address, tls};
-use crate::io::Stream;
 use rustls::pki_types::ServerName;
 use std::{io, net::IpAddr, net::SocketAddr};
 use tokio::net::{TcpStream, lookup_host};

@@ -4,6 +4,7 @@ mod address;
 mod connect;
 mod incoming;
 mod inflate;
+mod io;
 mod outgoing;
 mod pool;
 mod tls;
@@ -13,5 +14,3 @@ pub(crate) use incoming::{Broken, Incoming, Source};
 pub(crate) use inflate::{Inflate, InflateError};
 pub(crate) use outgoing::Outgoing;
 pub(crate) use pool::{Mode, Pool, SendError, send};
-
-pub use pool::LocalExecutor;

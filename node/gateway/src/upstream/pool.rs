@@ -333,7 +333,7 @@ async fn handshake_http2(pool: &Rc<RefCell<Pool>>, io: Io) -> Result<Ready, Conn
 
 /// Runs hyper's tasks on the data thread that they belong to.
 #[derive(Debug, Clone, Copy)]
-pub struct LocalExecutor;
+struct LocalExecutor;
 
 impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for LocalExecutor {
     fn execute(&self, future: F) {

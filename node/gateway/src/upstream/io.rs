@@ -1,4 +1,4 @@
-//! Sockets for both sides: plain or TLS, with small vectored writes joined.
+//! Sockets to providers: plain or TLS, with small vectored writes joined.
 
 use std::{
     io::{self, IoSlice},
@@ -14,7 +14,7 @@ use tokio::{
 const JOIN_MAX: usize = 4096;
 
 /// A connection, plain or with TLS.
-pub enum Stream<T> {
+pub(crate) enum Stream<T> {
     /// Plain.
     Plain(TcpStream),
     /// With TLS on top.
