@@ -80,7 +80,7 @@ impl Draft<'_> {
             self.refused.get_or_insert_with(|| target.name.clone());
             return;
         }
-        if !self.plan.iter().any(|planned| Arc::ptr_eq(planned, target)) {
+        if !self.plan.iter().any(|planned| planned.name == target.name) {
             self.plan.push(Arc::clone(target));
         }
     }
@@ -103,4 +103,81 @@ fn ordered<'g>(group: &'g Group, chance: &mut dyn FnMut() -> f64) -> Vec<&'g Arc
         drawn.push(left.remove(index.unwrap_or(0)));
     }
     drawn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HostSecrets;
+    use std::collections::HashMap;
+
+    const DOCUMENT: &str = "
+providers:
+  a: { base_url: 'http://a', dialects: [openai-chat], auth: none }
+  b: { base_url: 'http://b', dialects: [openai-chat], auth: none }
+models:
+  fixed: { strategy: ordered, targets: [{ model: a/1 }, { model: b/2 }], fallbacks: [b/3] }
+  drawn: { strategy: weighted, targets: [{ model: a/1, weight: 80 }, { model: b/2, weight: 20 }, { model: b/0, weight: 0 }] }
+keys:
+  some: { value: 'sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad', models: ['b/*'] }
+settings: { attempts_max: 3 }
+";
+
+    fn snapshot() -> Snapshot {
+        let document = trestle_config::parse(DOCUMENT).unwrap();
+        trestle_config::compile(&document, 1, &HostSecrets).unwrap().snapshot
+    }
+
+    fn names(plan: &Plan) -> Vec<&str> {
+        plan.iter().map(|target| &*target.name).collect()
+    }
+
+    fn check(model: &str, fallbacks: Option<&[&str]>, expected: Result<&[&str], RefusalKind>) {
+        let fallbacks: Option<Vec<String>> = fallbacks.map(|f| f.iter().map(ToString::to_string).collect());
+        let plan = route(&snapshot(), None, (model, fallbacks.as_deref()), &mut || 0.0);
+        let found = plan.as_ref().map(names).map_err(|refusal| refusal.kind);
+        assert_eq!(found, expected.map(<[_]>::to_vec), "{model}");
+    }
+
+    #[test]
+    fn plans_follow_the_document_and_the_request() {
+        check("fixed", None, Ok(&["a/1", "b/2", "b/3"]));
+        check("fixed", Some(&["b/9"]), Ok(&["a/1", "b/2", "b/9"]));
+        check("fixed", Some(&[]), Ok(&["a/1", "b/2"]));
+        check("a/x/y:z", None, Ok(&["a/x/y:z"]));
+        check("a/1", Some(&["fixed"]), Ok(&["a/1", "b/2"]));
+        check("b/8", Some(&["b/7", "b/6", "b/5", "b/4"]), Ok(&["b/8", "b/7", "b/6"]));
+        check("c/1", None, Err(RefusalKind::NotFound));
+        check("a/1", Some(&["nobody"]), Err(RefusalKind::NotFound));
+    }
+
+    #[test]
+    fn what_a_caller_may_not_use_is_not_in_its_plan() {
+        let snapshot = snapshot();
+        let caller = snapshot.callers.values().next().unwrap();
+        let mut ask = |model, fallbacks: Option<&[String]>| {
+            let plan = route(&snapshot, Some(caller), (model, fallbacks), &mut || 0.0);
+            plan.map(|plan| names(&plan).join(" ")).map_err(|refusal| refusal.kind)
+        };
+        assert_eq!(ask("fixed", None).as_deref(), Ok("b/2 b/3"));
+        assert_eq!(ask("a/1", None), Err(RefusalKind::Forbidden));
+        assert_eq!(ask("b/1", Some(&["a/1".to_owned()])), Err(RefusalKind::Forbidden));
+    }
+
+    #[test]
+    fn draws_follow_the_weights() {
+        let snapshot = snapshot();
+        let (mut firsts, mut state) = (HashMap::new(), 0.0);
+        for _ in 0..1_000 {
+            let mut chance = || {
+                state = (state + 0.618_033_988_749_895) % 1.0;
+                state
+            };
+            let plan = route(&snapshot, None, ("drawn", None), &mut chance).unwrap();
+            assert_eq!(plan.len(), 3);
+            *firsts.entry(plan[0].name.clone()).or_insert(0) += 1;
+        }
+        assert!((700..900).contains(&firsts["a/1"]), "{firsts:?}");
+        assert!(!firsts.contains_key("b/0"), "{firsts:?}");
+    }
 }

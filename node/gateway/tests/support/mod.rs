@@ -81,7 +81,12 @@ providers:
         self.client.send(endpoint, map, body.into()).await.unwrap()
     }
 
-    pub(crate) async fn ask(&self, endpoint: Endpoint, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Whole {
+    pub(crate) async fn ask(
+        &self,
+        endpoint: Endpoint,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Whole {
         whole(self.send(endpoint, headers, body).await).await
     }
 
