@@ -185,7 +185,7 @@ pub struct Fault {
     pub code: Option<String>,
     /// The vendor's `param`.
     pub param: Option<String>,
-    /// The error as the vendor wrote it, for clients of the same dialect.
+    /// The error as the vendor wrote it, for clients of the same dialect; empty where it was not JSON.
     pub body: Bytes,
 }
 
@@ -206,4 +206,29 @@ pub struct Failure<'a> {
     pub attempts: &'a [Attempt],
     /// Ours, so that a report can be matched to the log.
     pub request_id: &'a str,
+}
+
+/// Writes what was tried as the member `attempts` of the object that is open, if there was anything.
+pub(crate) fn write_attempts(attempts: &[Attempt], out: &mut crate::json::Writer) {
+    if attempts.is_empty() {
+        return;
+    }
+    out.key("attempts");
+    out.begin_array();
+    for attempt in attempts {
+        out.begin_object();
+        out.key("target");
+        out.string(&attempt.target);
+        out.key("status");
+        match attempt.status {
+            Some(status) => out.u64(status.into()),
+            None => out.null(),
+        }
+        out.key("cause");
+        out.string(attempt.cause);
+        out.key("ms");
+        out.u64(u64::try_from(attempt.time.as_millis()).unwrap_or(u64::MAX));
+        out.end_object();
+    }
+    out.end_array();
 }

@@ -23,5 +23,12 @@ pub use codec::{
     outbound,
 };
 
+mod body;
+mod dropped;
+mod edit;
+mod fault;
+mod read;
+mod usage;
+
 mod anthropic_messages;
 mod openai_chat;

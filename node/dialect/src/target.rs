@@ -30,6 +30,14 @@ pub struct Quirks {
     pub max_tokens_member: MaxTokensMember,
     /// Understands `stream_options.include_usage`.
     pub stream_usage: bool,
+    /// Takes `cache_control` in content parts and tools of OpenAI Chat (OpenRouter and LiteLLM do).
+    pub cache_control: bool,
+    /// Takes `top_k` in OpenAI Chat, which OpenAI itself does not.
+    pub top_k: bool,
+    /// Takes the reasoning of earlier turns back as `reasoning_content` of OpenAI Chat messages.
+    pub echo_reasoning: bool,
+    /// Parts of the names of Anthropic models that are told an effort (`thinking: adaptive`) and not a budget.
+    pub adaptive_thinking: Vec<String>,
     /// Sent where a dialect requires an output limit and the client gave none, in tokens.
     pub default_max_tokens: u32,
     /// Top-level members that the provider refuses; they are dropped and reported.
@@ -47,6 +55,10 @@ impl Default for Quirks {
             flatten_content: false,
             max_tokens_member: MaxTokensMember::default(),
             stream_usage: true,
+            cache_control: false,
+            top_k: false,
+            echo_reasoning: false,
+            adaptive_thinking: ["opus-4-6", "sonnet-4-6", "opus-4-7"].map(String::from).to_vec(),
             default_max_tokens: 4096,
             drop: Vec::new(),
             rename: BTreeMap::new(),

@@ -2,10 +2,10 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 /// A set of features. In documents a list of names.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Features(u32);
 
 impl Features {
@@ -76,6 +76,12 @@ impl Features {
     /// The names of what is in it.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         Self::NAMES.into_iter().filter(move |(_, f)| self.0 & f.0 != 0).map(|(name, _)| name)
+    }
+}
+
+impl fmt::Debug for Features {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.names()).finish()
     }
 }
 

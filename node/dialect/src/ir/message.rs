@@ -1,7 +1,8 @@
 //! Messages and their blocks.
 
 use super::{Json, Text};
-use crate::Dialect;
+use crate::{Dialect, json::Raw};
+use std::borrow::Cow;
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +98,26 @@ pub enum BlockKind {
         /// The whole block.
         json: Json,
     },
+}
+
+impl BlockKind {
+    /// The vendors' word for it.
+    pub fn type_name(&self) -> Cow<'_, str> {
+        Cow::Borrowed(match self {
+            Self::Text(_) => "text",
+            Self::Image(_) => "image",
+            Self::Document(_) => "document",
+            Self::Audio(_) => "input_audio",
+            Self::ToolUse { .. } => "tool_use",
+            Self::ToolResult { .. } => "tool_result",
+            Self::Thinking { .. } => "thinking",
+            Self::RedactedThinking { .. } => "redacted_thinking",
+            Self::Refusal(_) => "refusal",
+            Self::Opaque { json, .. } => {
+                return json.raw().get("type").and_then(Raw::string).unwrap_or(Cow::Borrowed("unknown"));
+            }
+        })
+    }
 }
 
 /// Data of a picture, document or sound.

@@ -3,7 +3,10 @@
 
 mod event;
 mod features;
+mod media;
 mod message;
+mod needs;
+mod reasoning;
 mod request;
 mod response;
 mod text;

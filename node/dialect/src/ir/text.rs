@@ -15,11 +15,25 @@ impl Text {
         Self(bytes)
     }
 
+    /// From a constant that needs no escapes.
+    pub const fn fixed(plain: &'static str) -> Self {
+        Self(Bytes::from_static(plain.as_bytes()))
+    }
+
     /// Escapes a plain string.
     pub fn new(plain: &str) -> Self {
         let mut out = Vec::with_capacity(plain.len() + 8);
         json::escape(plain, &mut out);
         Self(out.into())
+    }
+
+    /// A part of it, sharing its memory; the bounds are offsets into the escaped bytes and must not cut an escape.
+    /// Empty where they are out of range.
+    pub fn part(&self, range: std::ops::Range<usize>) -> Self {
+        if range.start > range.end || range.end > self.0.len() {
+            return Self::default();
+        }
+        Self(self.0.slice(range))
     }
 
     /// The escaped bytes, to be written between quotes.
@@ -75,6 +89,11 @@ impl Json {
     /// From bytes that are known to be one valid JSON value without white space around it.
     pub fn from_valid(bytes: Bytes) -> Self {
         Self(bytes)
+    }
+
+    /// From a constant that is one valid JSON value.
+    pub const fn fixed(value: &'static str) -> Self {
+        Self(Bytes::from_static(value.as_bytes()))
     }
 
     /// Checks and keeps a value.

@@ -28,6 +28,22 @@ impl Usage {
         self.input.saturating_sub(self.cache_read).saturating_sub(self.cache_write)
     }
 
+    /// Both reports of one answer. Vendors count up and may repeat only a part of the counts (Anthropic's
+    /// `message_delta` may hold the output alone), so the larger one of each count is right.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        Self {
+            input: self.input.max(other.input),
+            cache_read: self.cache_read.max(other.cache_read),
+            cache_write: self.cache_write.max(other.cache_write),
+            cache_write_1h: self.cache_write_1h.max(other.cache_write_1h),
+            output: self.output.max(other.output),
+            reasoning: self.reasoning.max(other.reasoning),
+            audio_input: self.audio_input.max(other.audio_input),
+            audio_output: self.audio_output.max(other.audio_output),
+        }
+    }
+
     /// Input and output.
     pub const fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
