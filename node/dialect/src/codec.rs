@@ -68,6 +68,10 @@ pub trait Inbound: Send + Sync {
 
 /// The provider's side of a dialect.
 pub trait Outbound: Send + Sync {
+    /// Features that a request of another dialect cannot have here, whatever the provider: a request that needs one
+    /// of them is not sent to this dialect (`encode_request` would refuse it).
+    fn lacks_in_translation(&self) -> ir::Features;
+
     /// Writes a request for the target (quirks and `params` applied); names in `dropped` what cannot be expressed.
     /// Refuses only what would change the meaning if it were dropped.
     fn encode_request(&self, request: &ir::Request, target: &Target<'_>) -> Result<Encoded, Refusal>;

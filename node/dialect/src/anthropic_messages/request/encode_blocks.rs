@@ -1,0 +1,178 @@
+//! Writes content blocks.
+
+use super::{blocks::MALFORMED, encode_messages::write_content};
+use crate::{
+    Dialect, Refusal,
+    body::Body,
+    dropped,
+    ir::{Block, BlockKind, Media, MediaSource, Role, Text},
+    json::{Kind, Raw, Writer},
+};
+
+const SELF: Dialect = Dialect::AnthropicMessages;
+const PARENT: &str = "messages[].content[].";
+
+/// Whether a block goes on. What carries no text is left out; what only another dialect can read is named in the
+/// model's own words and refused in the user's: there it would change the meaning.
+pub(super) fn expressible(
+    block: &Block,
+    role: Role,
+    index: usize,
+    body: &mut Body<'_>,
+) -> Result<bool, Refusal> {
+    let refuse = |what: String| Err(Refusal::invalid(format!("messages[{index}]"), what));
+    match &block.kind {
+        BlockKind::Text(text) | BlockKind::Refusal(text) => Ok(!text.plain().trim().is_empty()),
+        // Without its proof the vendor refuses it; its own dialect leaves an empty text where only the proof counts.
+        BlockKind::Thinking { signature: None, .. } => {
+            body.drop("messages[].reasoning_content");
+            Ok(false)
+        }
+        BlockKind::Opaque { dialect, .. } if *dialect == SELF => Ok(true),
+        other @ BlockKind::Opaque { .. } if role == Role::Assistant => {
+            body.drop(format!("{PARENT}{}", other.type_name()));
+            Ok(false)
+        }
+        other @ (BlockKind::Opaque { .. } | BlockKind::Audio(_)) => {
+            refuse(format!("has a part of type `{}`, which this target's dialect lacks", other.type_name()))
+        }
+        BlockKind::Image(media) | BlockKind::Document(media) => match &media.source {
+            MediaSource::File(dialect, _) if *dialect != SELF => {
+                refuse("has a file that lies with another vendor: send its data".to_owned())
+            }
+            _ => Ok(true),
+        },
+        BlockKind::ToolResult { content, .. } => {
+            for inner in content {
+                // What a result holds is always seen by the model.
+                expressible(inner, Role::User, index, body)?;
+            }
+            Ok(true)
+        }
+        _ => Ok(true),
+    }
+}
+
+/// Writes a block with its mark and what is attached to it.
+pub(super) fn write_block(body: &mut Body<'_>, block: &Block, dialect: Dialect) {
+    if let BlockKind::Opaque { json, .. } = &block.kind {
+        return body.out.json(json);
+    }
+    body.out.begin_object();
+    body.out.key("type");
+    match &block.kind {
+        BlockKind::Text(text) | BlockKind::Refusal(text) => fields(&mut body.out, "text", [("text", text)]),
+        BlockKind::Thinking { text, signature } => {
+            fields(&mut body.out, "thinking", [("thinking", text)]);
+            if let Some(signature) = signature {
+                body.out.key("signature");
+                body.out.text(signature);
+            }
+        }
+        BlockKind::RedactedThinking { data } => {
+            fields(&mut body.out, "redacted_thinking", [("data", data)]);
+        }
+        BlockKind::Image(media) => {
+            if media.detail.is_some() {
+                body.drop(format!("{PARENT}image_url.detail"));
+            }
+            body.out.string("image");
+            write_source(&mut body.out, media);
+        }
+        BlockKind::Document(media) => {
+            body.out.string("document");
+            write_source(&mut body.out, media);
+            if let Some(title) = &media.title {
+                body.out.key("title");
+                body.out.text(title);
+            }
+        }
+        BlockKind::ToolUse { id, name, input } => {
+            fields(&mut body.out, "tool_use", [("id", &tool_id(id)), ("name", name)]);
+            body.out.key("input");
+            write_tool_input(input, &mut body.out, PARENT, &mut body.dropped);
+        }
+        BlockKind::ToolResult { id, content, is_error } => {
+            fields(&mut body.out, "tool_result", [("tool_use_id", &tool_id(id))]);
+            let inner: Vec<&Block> = content.iter().filter(|inner| !is_blank(inner)).collect();
+            if !inner.is_empty() {
+                body.out.key("content");
+                write_content(body, &inner);
+            }
+            if *is_error {
+                body.out.key("is_error");
+                body.out.bool(true);
+            }
+        }
+        BlockKind::Audio(_) | BlockKind::Opaque { .. } => body.out.string("text"),
+    }
+    if let Some(cache) = &block.cache {
+        body.out.key("cache_control");
+        body.out.json(cache);
+    }
+    dropped::attachments(&block.attachments, dialect, PARENT, &mut body.out, &mut body.dropped);
+    body.out.end_object();
+}
+
+fn is_blank(block: &Block) -> bool {
+    matches!(&block.kind, BlockKind::Text(text) if text.plain().trim().is_empty())
+}
+
+fn fields<const N: usize>(out: &mut Writer, kind: &str, texts: [(&str, &Text); N]) {
+    out.string(kind);
+    for (name, text) in texts {
+        out.key(name);
+        out.text(text);
+    }
+}
+
+fn write_source(out: &mut Writer, media: &Media) {
+    out.key("source");
+    out.begin_object();
+    out.key("type");
+    match &media.source {
+        MediaSource::Base64(data) => {
+            let media_type = media.media_type_or_guess();
+            fields(out, "base64", [("media_type", &media_type), ("data", data)]);
+        }
+        MediaSource::Plain(text) => {
+            fields(out, "text", [("media_type", &Text::fixed("text/plain")), ("data", text)]);
+        }
+        MediaSource::Url(url) => fields(out, "url", [("url", url)]),
+        MediaSource::File(_, id) => fields(out, "file", [("file_id", id)]),
+    }
+    out.end_object();
+}
+
+/// The arguments of a call as the object that the wire demands. Text that is no JSON object is wrapped as it stands
+/// (`{"_malformed_arguments": "..."}`) and named.
+pub(in crate::anthropic_messages) fn write_tool_input(
+    input: &Text,
+    out: &mut Writer,
+    parent: &str,
+    dropped: &mut Vec<String>,
+) {
+    let plain = input.plain();
+    match Raw::parse(plain.as_bytes()) {
+        Ok(object) if object.kind() == Kind::Object => out.raw(object.bytes()),
+        _ => {
+            dropped::note(dropped, format!("{parent}arguments"));
+            out.begin_object();
+            out.key(MALFORMED);
+            out.text(input);
+            out.end_object();
+        }
+    }
+}
+
+/// The id of a call in the letters that the vendor accepts; the same for a call and its result.
+fn tool_id(id: &Text) -> Text {
+    let accepted = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if !id.is_empty() && id.escaped().iter().all(accepted) {
+        return id.clone();
+    }
+    let plain = id.plain();
+    let letters = plain.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' });
+    let id: String = std::iter::once('_').filter(|_| plain.is_empty()).chain(letters).collect();
+    Text::new(&id)
+}

@@ -1,0 +1,157 @@
+//! Whole answers.
+
+use super::{request::read_block, request::write_tool_input, usage};
+use crate::{
+    Dialect, Encoded, StreamContext, dropped,
+    ir::{Block, BlockKind, Response, StopReason, Text},
+    json::{Raw, Writer, unescape},
+    read::{self, ROOT},
+};
+use bytes::Bytes;
+
+const SELF: Dialect = Dialect::AnthropicMessages;
+
+/// Reads an answer.
+pub(super) fn decode(body: &Bytes) -> Result<Response, String> {
+    let root = Raw::parse(body).map_err(|error| format!("not JSON: {error}"))?;
+    if root.get("type").is_some_and(|kind| kind.is_str("error")) {
+        let message = root.get("error").and_then(|error| error.get("message")).and_then(Raw::string);
+        return Err(format!("an error inside of a success: {}", message.unwrap_or_default()));
+    }
+    let content = root.get("content").ok_or("an answer without content")?;
+    let path = ROOT.member("content");
+    let blocks = content.elements().enumerate().map(|(i, block)| {
+        read_block(block, &path.element(i), body).map_err(|refusal| refusal.message.into_owned())
+    });
+    let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
+    let text = |name| root.get(name).and_then(|value: Raw<'_>| value.text(body));
+    let mut attachments = Vec::new();
+    for member in root.members() {
+        match &*unescape(member.key) {
+            "id" | "type" | "role" | "model" | "content" | "stop_reason" | "stop_sequence" | "usage" => {}
+            _ if matches!(member.value.bytes(), b"null" | b"[]" | b"{}" | b"\"\"") => {}
+            _ => read::attach(&mut attachments, SELF, &member, body),
+        }
+    }
+    Ok(Response {
+        id: text("id").unwrap_or_default(),
+        model: text("model").unwrap_or_default(),
+        created: None,
+        blocks,
+        stop: decode_stop(text("stop_reason")),
+        stop_sequence: text("stop_sequence"),
+        usage: root.get("usage").and_then(usage::decode),
+        attachments,
+    })
+}
+
+/// What a `stop_reason` means.
+pub(super) fn decode_stop(reason: Option<Text>) -> StopReason {
+    let Some(reason) = reason else { return StopReason::EndTurn };
+    match &*reason.plain() {
+        "end_turn" => StopReason::EndTurn,
+        "stop_sequence" => StopReason::StopSequence,
+        "max_tokens" => StopReason::MaxTokens,
+        "tool_use" => StopReason::ToolUse,
+        "refusal" => StopReason::Refusal,
+        "pause_turn" => StopReason::Pause,
+        _ => StopReason::Other(reason),
+    }
+}
+
+/// The `stop_reason` for a reason. A word of another vendor is named and becomes the plain end.
+pub(super) fn encode_stop(stop: &StopReason, dropped: &mut Vec<String>) -> &'static str {
+    match stop {
+        StopReason::EndTurn => "end_turn",
+        StopReason::StopSequence => "stop_sequence",
+        StopReason::MaxTokens => "max_tokens",
+        StopReason::ToolUse => "tool_use",
+        StopReason::ContentFilter | StopReason::Refusal => "refusal",
+        StopReason::Pause => "pause_turn",
+        StopReason::Other(word) => match &*word.plain() {
+            "model_context_window_exceeded" => "model_context_window_exceeded",
+            "model_length" => "max_tokens",
+            _ => {
+                dropped::note(dropped, "finish_reason");
+                "end_turn"
+            }
+        },
+    }
+}
+
+/// Writes an answer.
+pub(super) fn encode(response: &Response, context: &StreamContext) -> Encoded {
+    let mut dropped = Vec::new();
+    let mut out = Writer::with_capacity(1024);
+    out.begin_object();
+    write_head(&mut out, (&response.id, &response.model), context);
+    out.key("content");
+    out.begin_array();
+    for block in &response.blocks {
+        write_block(block, &mut out, &mut dropped);
+    }
+    out.end_array();
+    out.key("stop_reason");
+    out.string(encode_stop(&response.stop, &mut dropped));
+    out.key("stop_sequence");
+    match &response.stop_sequence {
+        Some(sequence) => out.text(sequence),
+        None => out.null(),
+    }
+    out.key("usage");
+    usage::encode(&response.usage.unwrap_or_default(), &mut out);
+    dropped::attachments(&response.attachments, SELF, "", &mut out, &mut dropped);
+    out.end_object();
+    Encoded { body: out.finish(), dropped }
+}
+
+/// Id, type, role and model; those of the upstream may be empty.
+pub(super) fn write_head(out: &mut Writer, (id, model): (&Text, &Text), context: &StreamContext) {
+    out.key("id");
+    match id.is_empty() {
+        true => out.string(&format!("msg_{}", context.request_id)),
+        false => out.text(id),
+    }
+    out.key("type");
+    out.string("message");
+    out.key("role");
+    out.string("assistant");
+    out.key("model");
+    match model.is_empty() {
+        true => out.string(&context.model),
+        false => out.text(model),
+    }
+}
+
+fn write_block(block: &Block, out: &mut Writer, dropped: &mut Vec<String>) {
+    let parent = "content[].";
+    let (kind, name, text) = match &block.kind {
+        BlockKind::Text(text) | BlockKind::Refusal(text) => ("text", "text", text),
+        BlockKind::Thinking { text, .. } => ("thinking", "thinking", text),
+        BlockKind::RedactedThinking { data } => ("redacted_thinking", "data", data),
+        BlockKind::ToolUse { id, .. } => ("tool_use", "id", id),
+        BlockKind::Opaque { dialect, json } if *dialect == SELF => return out.json(json),
+        other => return dropped::note(dropped, format!("{parent}{}", other.type_name())),
+    };
+    out.begin_object();
+    out.key("type");
+    out.string(kind);
+    out.key(name);
+    out.text(text);
+    match &block.kind {
+        // Clients demand the member; reasoning of other vendors has none.
+        BlockKind::Thinking { signature, .. } => {
+            out.key("signature");
+            out.text(signature.as_ref().unwrap_or(&Text::default()));
+        }
+        BlockKind::ToolUse { name, input, .. } => {
+            out.key("name");
+            out.text(name);
+            out.key("input");
+            write_tool_input(input, out, parent, dropped);
+        }
+        _ => {}
+    }
+    dropped::attachments(&block.attachments, SELF, parent, out, dropped);
+    out.end_object();
+}

@@ -1,0 +1,12 @@
+//! Requests of OpenAI Chat Completions.
+
+mod decode;
+mod encode;
+mod encode_messages;
+mod messages;
+mod parts;
+
+pub(super) use decode::{decode, wants_usage};
+pub(super) use encode::encode;
+pub(super) use encode_messages::{write_call_open, write_thinking, write_thinking_block};
+pub(super) use parts::{decode_call, decode_function, thinking_block};
