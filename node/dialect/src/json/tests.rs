@@ -205,6 +205,37 @@ fn whole_numbers() {
 }
 
 #[test]
+fn unescapes() {
+    let cases: &[(&str, &str)] = &[
+        ("", ""),
+        ("plain \u{65e5}", "plain \u{65e5}"),
+        (r#"\"\\\/\b\f\n\r\t"#, "\"\\/\u{8}\u{c}\n\r\t"),
+        (r"a\u00e9\u00E9b", "a\u{e9}\u{e9}b"),
+        (r"\ud83d\ude00", "\u{1f600}"),
+        (r"\ud869\udea5", "\u{2a6a5}"),
+        (r"\ud800\udc00\udbff\udfff", "\u{10000}\u{10ffff}"),
+        (r"\ud800", "\u{fffd}"),
+        (r"\ud800x\udc00", "\u{fffd}x\u{fffd}"),
+        (r"\ud800\ud83d\ude00", "\u{fffd}\u{1f600}"),
+        (r"\ud800\n", "\u{fffd}\n"),
+        // not valid, yet read without harm
+        (r"a\", "a\u{fffd}"),
+        (r"\x", "\u{fffd}x"),
+        (r"\u12", "\u{fffd}u12"),
+        ("\\\u{e9}", "\u{fffd}\u{e9}"),
+    ];
+    for (escaped, plain) in cases {
+        assert_eq!(unescape(escaped.as_bytes()), *plain, "{escaped}");
+        let mut again = Vec::new();
+        escape(plain, &mut again);
+        assert_eq!(unescape(&again), *plain);
+        Raw::parse(&[b"\"", &again[..], b"\""].concat()).unwrap();
+    }
+    assert_eq!(unescape(b"\xff\\n"), "\u{fffd}\n");
+    assert_eq!(unescape(b"\xff"), "\u{fffd}");
+}
+
+#[test]
 fn writes_with_commas() {
     let mut writer = Writer::append_to(b"data: ".to_vec());
     writer.begin_object();
