@@ -17,9 +17,16 @@ const WARM: Duration = Duration::from_millis(700);
 /// CPU of the gateway over CPU of nginx, for the same work at the same time.
 pub(super) fn run(sides: &Sides<'_>, case: &Case, plan: Plan) -> anyhow::Result<Spread> {
     let mut ratios = Vec::new();
-    for _ in 0..plan.rounds {
+    for round in 0..plan.rounds {
         let start = |side: &Side| Closed::start(side.target(case), case.connections / 2, LOAD_CPU);
-        let (nginx, gateway) = (start(sides.nginx)?, start(sides.gateway)?);
+        // Who starts first may fare better: they take turns.
+        let (nginx, gateway) = if round % 2 == 0 {
+            let nginx = start(sides.nginx)?;
+            (nginx, start(sides.gateway)?)
+        } else {
+            let gateway = start(sides.gateway)?;
+            (start(sides.nginx)?, gateway)
+        };
         std::thread::sleep(WARM);
         let mut before = (Point::take(sides.nginx, &nginx), Point::take(sides.gateway, &gateway));
         for _ in 0..plan.secs {
