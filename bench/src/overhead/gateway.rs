@@ -38,7 +38,7 @@ pub(super) fn start(binary: &Path, upstream: SocketAddr, folder: &Path) -> anyho
     let log = std::fs::File::create(folder.join("out.log"))?;
     command.arg("--data-dir").arg(&folder).stdout(Stdio::from(log));
     let process = Process::start(&mut command, PROXY_CPU, &folder)?;
-    let side = Side { name: "gateway", process, addresses: Addresses::one(addr) };
+    let mut side = Side { name: "gateway", process, addresses: Addresses::one(addr) };
     side.ready()?;
     Ok(side)
 }

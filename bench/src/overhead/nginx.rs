@@ -29,7 +29,7 @@ pub(super) fn start(name: &'static str, upstream: SocketAddr, folder: &Path) -> 
     let mut command = Command::new(program()?);
     command.arg("-p").arg(&folder).arg("-c").arg(&file).stdout(Stdio::null());
     let process = Process::start(&mut command, PROXY_CPU, &folder)?;
-    let side = Side { name, process, addresses: Addresses { plain, big_body, unbuffered } };
+    let mut side = Side { name, process, addresses: Addresses { plain, big_body, unbuffered } };
     side.ready()?;
     Ok(side)
 }

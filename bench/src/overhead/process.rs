@@ -14,6 +14,8 @@ use crate::load::pin_thread;
 const END_MAX: Duration = Duration::from_secs(5);
 /// Lines of its error output that are shown where it fails.
 const ERROR_LINES: usize = 12;
+/// Letters of each that are shown.
+const ERROR_LINE_MAX: usize = 300;
 
 /// A running process. It is ended when this is dropped.
 #[derive(Debug)]
@@ -53,7 +55,8 @@ impl Process {
     /// The end of what it wrote to its error output.
     pub(super) fn errors(&self) -> String {
         let text = std::fs::read_to_string(&self.errors).unwrap_or_default();
-        let lines: Vec<_> = text.lines().collect();
+        let lines: Vec<String> =
+            text.lines().map(|line| line.chars().take(ERROR_LINE_MAX).collect()).collect();
         lines[lines.len().saturating_sub(ERROR_LINES)..].join("\n")
     }
 

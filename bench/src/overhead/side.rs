@@ -54,11 +54,14 @@ impl Side {
     }
 
     /// Waits until a chat is answered as it should be.
-    pub(super) fn ready(&self) -> anyhow::Result<()> {
+    pub(super) fn ready(&mut self) -> anyhow::Result<()> {
         let target = self.target(chat());
         let deadline = Instant::now() + READY_MAX;
         loop {
             let Err(problem) = probe(&target) else { return Ok(()) };
+            if let Some(status) = self.process.ended() {
+                bail!("{} ended at once: {status}\n{}", self.name, self.process.errors());
+            }
             if Instant::now() > deadline {
                 bail!("{} does not serve: {problem}\n{}", self.name, self.process.errors());
             }
