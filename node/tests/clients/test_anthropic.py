@@ -103,6 +103,21 @@ def test_cached_tokens_stand_beside_input(anthropic_client, kind):
     assert cached.input_tokens + 3 == plain.input_tokens
 
 
+@every_kind
+def test_large_prompt(anthropic_client, kind):
+    text = 'a "quoted" \\ line\n世界 🎉 \u2028' * 4000
+    answer = anthropic_client.messages.create(model=kind.model(), max_tokens=100_000, messages=ask(text), timeout=30)
+    assert text_of(answer) == text
+
+
+@gateway_only
+@every_kind
+def test_prefixed_base_url_and_bearer_token(kind):
+    with anthropic.Anthropic(base_url=f"{URL}/anthropic", auth_token=KEY, max_retries=0) as client:
+        answer = client.messages.create(model=kind.model(), max_tokens=1000, messages=ask())
+        assert text_of(answer) == TEXT
+
+
 def test_async_message():
     async def run():
         async with async_anthropic() as client:

@@ -88,6 +88,22 @@ def test_gzip(openai_client, kind):
     assert answer.choices[0].message.content == TEXT and answer.usage.total_tokens > 0
 
 
+@every_kind
+def test_large_prompt(openai_client, kind):
+    text = 'a "quoted" \\ line\n世界 🎉 \u2028' * 4000
+    answer = openai_client.chat.completions.create(model=kind.model(), messages=ask(text))
+    assert answer.choices[0].message.content == text
+
+
+@gateway_only
+@every_kind
+def test_prefixed_base_url(kind):
+    with openai.OpenAI(base_url=f"{URL}/openai/v1", api_key=KEY, max_retries=0) as client:
+        answer = client.chat.completions.create(model=kind.model(), messages=ask())
+        assert answer.choices[0].message.content == TEXT
+        assert "fallback" in {model.id for model in client.models.list()}
+
+
 def test_async_chat():
     async def run():
         async with async_openai() as client:
