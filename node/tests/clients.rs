@@ -72,7 +72,6 @@ fn clients_agree_with_the_mock_upstream() {
 
 /// Each client to each kind of provider, through the gateway.
 #[test]
-#[ignore = "the gateway does not serve yet"]
 fn clients_work_through_the_gateway() {
     let Some(environment) = Environment::get() else { return };
     let mock = mock();
