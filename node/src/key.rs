@@ -1,7 +1,7 @@
 //! Application keys: made here, shown once, kept as their SHA-256.
 
-use sha2::{Digest, Sha256};
 use std::fmt;
+use trestle_config::hash_text;
 
 const PREFIX: &str = "sk-trestle-";
 
@@ -21,7 +21,7 @@ impl ApplicationKey {
     /// One that was made before; `None` if the text is no such key.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(PREFIX)?;
-        is_sha256_hex(digits).then(|| Self(text.to_owned()))
+        is_hex(digits).then(|| Self(text.to_owned()))
     }
 
     /// The key itself, to be shown to its owner.
@@ -29,9 +29,9 @@ impl ApplicationKey {
         &self.0
     }
 
-    /// What is kept of it, in hexadecimal.
-    pub(crate) fn sha256_hex(&self) -> String {
-        hex(&Sha256::digest(&self.0))
+    /// What is kept of it: its SHA-256, as it stands in a document.
+    pub(crate) fn hash(&self) -> String {
+        hash_text(&self.0)
     }
 }
 
@@ -41,8 +41,13 @@ impl fmt::Debug for ApplicationKey {
     }
 }
 
-/// 64 digits of hexadecimal in lower case: a SHA-256, or 256 bits of a key.
-pub(crate) fn is_sha256_hex(text: &str) -> bool {
+/// Whether a text is the hash of a key, as it is kept.
+pub(crate) fn is_hash(text: &str) -> bool {
+    text.strip_prefix("sha256:").is_some_and(is_hex)
+}
+
+/// 256 bits in lower case.
+fn is_hex(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
@@ -52,7 +57,7 @@ fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::ApplicationKey;
+    use super::{ApplicationKey, is_hash};
 
     #[test]
     fn keys_differ_and_survive_as_text() {
@@ -63,9 +68,10 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_sha256_of_the_whole_text() {
-        let key = ApplicationKey::parse(&format!("sk-trestle-{}", "0".repeat(64))).unwrap();
-        assert_eq!(key.sha256_hex(), "d0482cb15330e5dff94517fe1281afb368c6883459f1cb45d581f89f2a67fbb2");
+    fn the_hash_is_kept_instead() {
+        let hash = ApplicationKey::generate().unwrap().hash();
+        assert!(is_hash(&hash), "{hash}");
+        assert!(!is_hash(&hash[1..]) && !is_hash(&hash.replace("sha256:", "")));
     }
 
     #[test]

@@ -5,9 +5,7 @@ use std::{
     cell::RefCell,
     path::{Path, PathBuf},
 };
-use trestle_config::{
-    CallerKey, Compiled, Document, Problems, ProviderEntry, ProviderKey, Secrets, compile, parse,
-};
+use trestle_config::{CallerKey, Compiled, Document, Problems, Secrets, compile, dev_document, parse};
 
 /// Largest document: 100,000 keys are about 15 MB.
 const DOCUMENT_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -65,20 +63,13 @@ impl std::fmt::Display for LoadError {
 impl std::error::Error for LoadError {}
 
 impl Source {
-    /// One caller, and every listed vendor that has a key in the environment unless keys are left out.
-    pub(crate) fn environment(key_sha256_hex: &str, keys: VendorKeys) -> Self {
-        let present = |name: &&String| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let mut document = Document::default();
-        for (name, row) in trestle_provider::listed() {
-            let found = row.env.iter().find(present);
-            if let (VendorKeys::Environment, Some(variable)) = (keys, found) {
-                let key = ProviderKey { name: "env".to_owned(), value: format!("env:{variable}"), weight: 1 };
-                let entry = ProviderEntry { keys: vec![key], ..ProviderEntry::default() };
-                document.providers.insert(name.clone(), entry);
-            }
-        }
-        let caller =
-            CallerKey { value: format!("sha256:{key_sha256_hex}"), models: Vec::new(), disabled: false };
+    /// One caller, known by the hash of its key as it stands in a document, and the vendors.
+    pub(crate) fn environment(caller: String, keys: VendorKeys) -> Self {
+        let mut document = match keys {
+            VendorKeys::Environment => dev_document(|name| std::env::var(name).ok()),
+            VendorKeys::Ignored => Document::default(),
+        };
+        let caller = CallerKey { value: caller, models: Vec::new(), disabled: false };
         document.keys.insert("application".to_owned(), caller);
         Self::Made(Box::new(document))
     }

@@ -52,7 +52,7 @@ impl Dev {
         let path = folder.join("dev.json");
         let key = kept_key(&path)?.map_or_else(ApplicationKey::generate, Ok)?;
         let vendors = if self.mock { VendorKeys::Ignored } else { VendorKeys::Environment };
-        let source = Source::environment(&key.sha256_hex(), vendors);
+        let source = Source::environment(key.hash(), vendors);
         let settings = Settings { listen: self.listen, data_dir: folder, ..Settings::default() };
         node::run(settings, source, |bound| {
             let file = DevFile { url: bound.url.clone(), key: key.reveal().to_owned() };

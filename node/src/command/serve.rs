@@ -2,7 +2,7 @@
 
 use crate::{
     boot,
-    key::{ApplicationKey, is_sha256_hex},
+    key::{ApplicationKey, is_hash},
     node::{self, Bound},
     private_file,
     settings::Settings,
@@ -90,7 +90,7 @@ impl Serve {
             return node::run(settings, source, |_| Ok(()));
         }
         let first = FirstKey::find(&settings.data_dir)?;
-        let source = Source::environment(&first.sha256_hex, VendorKeys::Environment);
+        let source = Source::environment(first.hash.clone(), VendorKeys::Environment);
         node::run(settings, source, |bound| first.announce(bound))
     }
 
@@ -121,7 +121,7 @@ impl Serve {
 /// The application key of a node without a document: made at the first start, kept as its hash.
 struct FirstKey {
     path: PathBuf,
-    sha256_hex: String,
+    hash: String,
     /// Until it was shown.
     new: Option<ApplicationKey>,
 }
@@ -131,17 +131,17 @@ impl FirstKey {
         let path = data_dir.join("first-key.sha256");
         if let Some(text) = private_file::read(&path)? {
             let text = text.trim();
-            anyhow::ensure!(is_sha256_hex(text), "{} is damaged: delete it for a new key", path.display());
-            return Ok(Self { sha256_hex: text.to_owned(), path, new: None });
+            anyhow::ensure!(is_hash(text), "{} is damaged: delete it for a new key", path.display());
+            return Ok(Self { hash: text.to_owned(), path, new: None });
         }
         let key = ApplicationKey::generate()?;
-        Ok(Self { sha256_hex: key.sha256_hex(), path, new: Some(key) })
+        Ok(Self { hash: key.hash(), path, new: Some(key) })
     }
 
     /// Kept before it is shown: a key that someone saw is valid after a restart.
     fn announce(self, bound: &Bound) -> anyhow::Result<()> {
         let Some(key) = self.new else { return Ok(()) };
-        private_file::write(&self.path, &self.sha256_hex)
+        private_file::write(&self.path, &self.hash)
             .context("the application key must survive a restart (--data-dir sets the folder)")?;
         eprintln!("\n  URL   {}\n  Key   {}   (shown only now)\n", bound.url, key.reveal());
         Ok(())

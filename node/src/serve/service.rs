@@ -17,7 +17,7 @@ use std::{
     rc::Rc,
     task::{Context, Poll},
 };
-use trestle_gateway::{Answer, Endpoint, RequestBody, Worker};
+use trestle_gateway::{Answer, Cut, Endpoint, RequestBody, Worker};
 
 /// What the requests of one connection share.
 pub(super) struct Shared {
@@ -66,10 +66,10 @@ impl Shared {
                 return self.wrong_method(request, "GET");
             }
             if let Some(answer) = here.health.answer(path) {
-                return answer.map(whole);
+                return answer.map(Answer::full);
             }
             if let Some(admin) = &here.admin {
-                return admin.answer(request).await.map(whole);
+                return admin.answer(request).await.map(Answer::full);
             }
         }
         let message = format!("there is nothing at {path}; there are: {}", Endpoint::PATHS.join(", "));
@@ -85,10 +85,6 @@ impl Shared {
     }
 }
 
-fn whole(body: Bytes) -> Answer {
-    Answer::Full(Some(body))
-}
-
 /// The body of an answer; the request runs until it is dropped.
 pub(super) struct Served {
     body: Answer,
@@ -97,12 +93,12 @@ pub(super) struct Served {
 
 impl Body for Served {
     type Data = Bytes;
-    type Error = trestle_gateway::Cut;
+    type Error = Cut;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, trestle_gateway::Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         Pin::new(&mut self.get_mut().body).poll_frame(context)
     }
 
