@@ -24,6 +24,7 @@ pub(in crate::anthropic_messages) struct Reader {
     /// The vendor's index and ours, and whether the block is one that we model.
     open: Vec<(u64, u32, Modelled)>,
     usage: Usage,
+    told_stop: bool,
     failed: bool,
     ended: bool,
 }
@@ -106,6 +107,9 @@ impl Reader {
     }
 
     fn block_start(&mut self, root: Raw<'_>, owner: &Bytes, out: &mut Vec<Event>) -> Result<(), String> {
+        if self.told_stop {
+            return Err("a block behind the stop reason".to_owned());
+        }
         self.ensure_started(out);
         let block = root.get("content_block").ok_or("a block that opens with nothing")?;
         let wire = wire_index(root);
@@ -176,7 +180,9 @@ impl Reader {
         self.ensure_started(out);
         self.usage(root.get("usage"), out);
         let text = |name| root.get("delta").and_then(|delta: Raw<'_>| delta.get(name)?.text(owner));
-        if let Some(reason) = text("stop_reason") {
+        if let Some(reason) = text("stop_reason")
+            && !std::mem::replace(&mut self.told_stop, true)
+        {
             self.close_all(out);
             out.push(Event::Stop { reason: decode_stop(Some(reason)), sequence: text("stop_sequence") });
         }

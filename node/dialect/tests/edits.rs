@@ -1,0 +1,129 @@
+//! Requests that stay in their dialect: only what must change does.
+
+#![allow(clippy::unwrap_used)]
+
+use trestle_dialect::{Dialect, Envelope, MaxTokensMember, Quirks, Target, ir::Json, outbound};
+
+/// The body after the edits, and what quirks dropped.
+fn edit(dialect: Dialect, body: &str, target: &Target<'_>) -> (String, Vec<String>) {
+    let envelope = Envelope::parse(body.to_owned().into()).unwrap();
+    let (edits, dropped) = outbound(dialect).edit_request(&envelope, target).unwrap();
+    (String::from_utf8(edits.apply(&envelope).concat()).unwrap(), dropped)
+}
+
+fn check(dialect: Dialect, quirks: &Quirks, body: &str, expected: &str, expected_dropped: &[&str]) {
+    let target = Target { model: "up", quirks, params: &[], wants_max_completion_tokens: false };
+    let (edited, dropped) = edit(dialect, body, &target);
+    assert_eq!(edited, expected, "{body}");
+    assert_eq!(dropped, expected_dropped, "{body}");
+}
+
+#[test]
+fn only_the_model_changes() {
+    let none = Quirks::default();
+    for dialect in Dialect::ALL {
+        let body = r#"{ "model" : "chat", "messages":[{"role":"developer","content":[{"type":"text","text":"a\/b"}]}], "x_new": [1.0] }"#;
+        check(dialect, &none, body, &body.replace("\"chat\"", "\"up\""), &[]);
+        check(dialect, &none, r#"{"model":"up","fallbacks":["a"],"b":1}"#, r#"{"model":"up","b":1}"#, &[]);
+        let target = Target { model: "up", quirks: &none, params: &[], wants_max_completion_tokens: true };
+        let envelope = Envelope::parse(r#"{"model":"up","messages":[]}"#.into()).unwrap();
+        assert!(outbound(dialect).edit_request(&envelope, &target).unwrap().0.is_empty());
+    }
+}
+
+#[test]
+fn usage_is_asked_for_in_openai_streams() {
+    let (none, dialect) = (Quirks::default(), Dialect::OpenAiChat);
+    let cases = [
+        (
+            r#"{"model":"up","stream":true}"#,
+            r#"{"model":"up","stream":true,"stream_options":{"include_usage":true}}"#,
+        ),
+        (
+            r#"{"model":"up","stream":true,"stream_options":{"include_usage":false,"include_obfuscation":false}}"#,
+            r#"{"model":"up","stream":true,"stream_options":{"include_obfuscation":false,"include_usage":true}}"#,
+        ),
+        (
+            r#"{"model":"up","stream":true,"stream_options":null}"#,
+            r#"{"model":"up","stream":true,"stream_options":{"include_usage":true}}"#,
+        ),
+        (
+            r#"{"model":"up","stream":true,"stream_options":{ "include_usage": true }}"#,
+            r#"{"model":"up","stream":true,"stream_options":{ "include_usage": true }}"#,
+        ),
+        (r#"{"model":"up","stream":false}"#, r#"{"model":"up","stream":false}"#),
+    ];
+    for (body, expected) in cases {
+        check(dialect, &none, body, expected, &[]);
+    }
+    let quirks = Quirks { stream_usage: false, ..Quirks::default() };
+    let body = r#"{"model":"up","stream":true,"stream_options":{"include_usage":true}}"#;
+    check(dialect, &quirks, body, r#"{"model":"up","stream":true}"#, &["stream_options"]);
+}
+
+#[test]
+fn the_limit_goes_by_the_name_that_the_target_knows() {
+    let limit = |member, wants, body: &str| {
+        let quirks = Quirks { max_tokens_member: member, ..Quirks::default() };
+        let target = Target { model: "up", quirks: &quirks, params: &[], wants_max_completion_tokens: wants };
+        edit(Dialect::OpenAiChat, body, &target).0
+    };
+    let old = r#"{"model":"up","max_tokens": 5}"#;
+    let new = r#"{"model":"up","max_completion_tokens": 5}"#;
+    let both = r#"{"model":"up","max_tokens": 9,"max_completion_tokens": 5}"#;
+    assert_eq!(limit(MaxTokensMember::AsSent, false, old), old);
+    assert_eq!(limit(MaxTokensMember::AsSent, true, old), new);
+    assert_eq!(limit(MaxTokensMember::AsSent, true, both), new);
+    assert_eq!(limit(MaxTokensMember::MaxCompletionTokens, false, old), new);
+    assert_eq!(limit(MaxTokensMember::MaxTokens, true, new), old);
+    assert_eq!(limit(MaxTokensMember::MaxTokens, false, both), r#"{"model":"up","max_tokens": 9}"#);
+}
+
+#[test]
+fn quirks_reach_into_messages() {
+    let dialect = Dialect::OpenAiChat;
+    let quirks = Quirks { developer_role: false, ..Quirks::default() };
+    check(
+        dialect,
+        &quirks,
+        r#"{"model":"up","messages":[{"role":"developer","content":"developer"},{"content":"b","role": "\u0064eveloper"},{"role":"user"}]}"#,
+        r#"{"model":"up","messages":[{"role":"system","content":"developer"},{"content":"b","role": "\u0064eveloper"},{"role":"user"}]}"#
+            .replace(r#""\u0064eveloper""#, r#""system""#)
+            .as_str(),
+        &[],
+    );
+    let quirks = Quirks { flatten_content: true, ..Quirks::default() };
+    for dialect in Dialect::ALL {
+        check(
+            dialect,
+            &quirks,
+            r#"{"model":"up","messages":[{"role":"user","content":[{"type":"text","text":"a\""},{"type":"text","text":"b","cache_control":{}}]},{"content":[{"type":"image_url"}]},{"content":"c"}]}"#,
+            r#"{"model":"up","messages":[{"role":"user","content":"a\"\nb"},{"content":[{"type":"image_url"}]},{"content":"c"}]}"#,
+            &["messages[].content[].cache_control"],
+        );
+    }
+}
+
+#[test]
+fn members_are_dropped_renamed_and_set() {
+    let quirks = Quirks {
+        drop: vec!["logit_bias".to_owned(), "absent".to_owned(), "seed".to_owned()],
+        rename: [("seed_old".to_owned(), "random_seed".to_owned())].into(),
+        ..Quirks::default()
+    };
+    let params = [
+        ("temperature".to_owned(), Json::fixed("0.1")),
+        ("seed".to_owned(), Json::fixed("7")),
+        ("random_seed".to_owned(), Json::fixed("8")),
+    ];
+    let target = Target { model: "up", quirks: &quirks, params: &params, wants_max_completion_tokens: false };
+    for dialect in Dialect::ALL {
+        let body = r#"{"model":"up","logit_bias":{},"temperature":1,"seed_old":3,"seed":1}"#;
+        let (edited, dropped) = edit(dialect, body, &target);
+        let value: serde_json::Value = serde_json::from_str(&edited).unwrap();
+        let expected = serde_json::json!({"model": "up", "temperature": 0.1, "seed": 7, "random_seed": 8});
+        assert_eq!(value, expected, "{edited}");
+        assert_eq!(edited.matches("seed").count(), 2, "no member twice: {edited}");
+        assert_eq!(dropped, ["logit_bias"]);
+    }
+}
