@@ -56,6 +56,7 @@ impl Default for Options {
 /// A running mock. It stops when this is dropped.
 pub struct Mock {
     addr: SocketAddr,
+    scheme: &'static str,
     upstream: Arc<Upstream>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -78,6 +79,7 @@ impl Mock {
             bind(options.listen).with_context(|| format!("cannot listen on {}", options.listen))?
         };
         let addr = listener.local_addr()?;
+        let scheme = if matches!(mode, Mode::Tls(_)) { "https" } else { "http" };
         let upstream = Arc::new(Upstream::default());
         let (stop, stopped) = oneshot::channel();
         let shared = upstream.clone();
@@ -89,7 +91,7 @@ impl Mock {
                 }
             });
         })?;
-        Ok(Self { addr, upstream, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { addr, scheme, upstream, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -97,9 +99,9 @@ impl Mock {
         self.addr
     }
 
-    /// The base URL without a path, for a mock without TLS.
+    /// The base URL without a path.
     pub fn url(&self) -> String {
-        format!("http://{}", self.addr)
+        format!("{}://{}", self.scheme, self.addr)
     }
 
     /// The last 1,000 requests, oldest first.

@@ -67,28 +67,37 @@ impl Command {
         raise_file_limit();
         let stage = Stage::set(self.gateway.as_deref())?;
         let mut report = Report::new(&stage);
-        for case in CASES.iter().filter(|case| self.wants(case.name)) {
-            report.cases.push(measure(&stage, case, plan).with_context(|| format!("case {}", case.name))?);
-        }
-        if self.wants("latency") {
-            report.latency = Some(latency::measure(&stage, plan).context("case latency")?);
-        }
-        if self.wants("memory") {
-            report.memory.push(memory::streams(&stage).context("case memory")?);
-        }
-        if self.wants("in-flight") {
-            report.memory.push(memory::in_flight(&stage, plan).context("case in-flight")?);
-        }
-        if let Some(program) = self.in_process.as_deref().filter(|_| self.wants("in-process")) {
-            report.in_process = Some(in_process::measure(&stage, program, plan).context("case in-process")?);
-        }
+        self.measure(&stage, plan, &mut report);
         report.loaded(&stage);
         if self.json {
             println!("{}", serde_json::to_string_pretty(&report)?);
         } else {
             print!("{}", report.table());
         }
+        ensure!(report.failures.is_empty(), "{} of the cases failed", report.failures.len());
         Ok(())
+    }
+
+    /// A case that fails does not keep the others from being measured; it is reported, and the command fails.
+    fn measure(&self, stage: &Stage, plan: Plan, report: &mut Report) {
+        let cases = CASES.iter().filter(|case| self.wants(case.name));
+        for case in cases {
+            let measured = measure(stage, case, plan);
+            report.cases.extend(report.failures.unless_failed(case.name, measured));
+        }
+        if self.wants("latency") {
+            report.latency = report.failures.unless_failed("latency", latency::measure(stage, plan));
+        }
+        if self.wants("memory") {
+            report.memory.extend(report.failures.unless_failed("memory", memory::streams(stage)));
+        }
+        if self.wants("in-flight") {
+            report.memory.extend(report.failures.unless_failed("in-flight", memory::in_flight(stage, plan)));
+        }
+        if let Some(program) = self.in_process.as_deref().filter(|_| self.wants("in-process")) {
+            let measured = in_process::measure(stage, program, plan);
+            report.in_process = report.failures.unless_failed("in-process", measured);
+        }
     }
 
     fn wants(&self, name: &str) -> bool {

@@ -61,6 +61,33 @@ pub(super) struct Report {
     pub(super) latency: Option<Latency>,
     pub(super) in_process: Option<InProcess>,
     pub(super) memory: Vec<Memory>,
+    pub(super) failures: Failures,
+}
+
+/// Cases that failed, each with its reason.
+#[derive(Debug, Default, Serialize)]
+#[serde(transparent)]
+pub(super) struct Failures(Vec<String>);
+
+impl Failures {
+    /// The measurement; where it failed the reason is kept, and shown at once.
+    pub(super) fn unless_failed<T>(&mut self, case: &str, measured: anyhow::Result<T>) -> Option<T> {
+        measured
+            .inspect_err(|error| {
+                let failure = format!("{case}: {error:#}");
+                eprintln!("FAILED {failure}");
+                self.0.push(failure);
+            })
+            .ok()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 impl Report {
@@ -72,6 +99,7 @@ impl Report {
             latency: None,
             in_process: None,
             memory: vec![idle],
+            failures: Failures::default(),
         }
     }
 
@@ -119,6 +147,9 @@ impl Report {
             let mib = memory.bytes as f64 / f64::from(1 << 20);
             let target = memory.target_mib.map(|most| within(mib, most as f64, most.to_string()));
             let _ = writeln!(out, "{mib:8.1}  {:>6}  {}", target.unwrap_or_default(), memory.what);
+        }
+        for failure in &self.failures.0 {
+            let _ = writeln!(out, "\nFAILED {failure}");
         }
         out
     }
