@@ -12,6 +12,7 @@ use std::{
     io::{Read, Write},
     net::TcpStream,
     path::Path,
+    process::Command,
 };
 
 fn page(name: &str) -> String {
@@ -139,4 +140,21 @@ fn metrics_page_has_every_metric() {
         .filter(|row| !sources.contains(&format!("\"{}\"", row.split(' ').next().unwrap_or_default())))
         .collect();
     assert!(stale.is_empty(), "metrics.md has {stale:?}, which nobody counts");
+}
+
+#[test]
+fn documents_in_the_pages_are_valid() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut seen = 0;
+    for name in ["../README.md", "document.md"] {
+        for text in page(name).split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+            let path = folder.path().join("gateway.yaml");
+            fs::write(&path, text).expect("written");
+            let checked = Command::new(env!("CARGO_BIN_EXE_trestle")).arg("check").arg(&path).output();
+            let checked = checked.expect("trestle check");
+            assert!(checked.status.success(), "{name}: {}", String::from_utf8_lossy(&checked.stderr));
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 2, "the pages do not look as expected");
 }
