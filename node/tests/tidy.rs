@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Lines that a Rust file may have.
 const LINES_MAX: usize = 600;
 
-/// What each crate of ours may use. `node` may also use `bench`, in its tests alone: for the mock upstream.
+/// What each crate of ours may use. Tests may also use `bench`, for its mock upstream.
 const EDGES: [(&str, &[&str]); 6] = [
     ("trestle-bench", &[]),
     ("trestle-dialect", &[]),
@@ -54,9 +54,8 @@ fn crates_use_only_what_they_may() {
         };
         for dependency in package.dependencies.iter().filter(|d| d.path.is_some()) {
             let name = dependency.name.as_str();
-            let test_bed = dependency.kind == cargo_metadata::DependencyKind::Development
-                && package.name.as_str() == "trestle"
-                && name == "trestle-bench";
+            let development = dependency.kind == cargo_metadata::DependencyKind::Development;
+            let test_bed = development && name == "trestle-bench";
             if !allowed.contains(&name) && !test_bed {
                 broken.push(format!("{} must not use {name}", package.name));
             }
