@@ -4,9 +4,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Link-local and cloud metadata addresses (and what is no host at all): refused for every provider, always.
 pub fn is_forbidden_address(address: IpAddr) -> bool {
-    const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
-    // Alibaba Cloud's metadata service and Azure's wire server are outside of the link-local range.
-    const METADATA_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
+    // Amazon's and Google's metadata services.
+    const METADATA_V6: [Ipv6Addr; 2] = [
+        Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
+        Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
+    ];
+    // Alibaba's and Oracle's metadata services and Azure's wire server are outside of the link-local range.
+    const METADATA_V4: [Ipv4Addr; 3] =
+        [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(192, 0, 0, 192), Ipv4Addr::new(168, 63, 129, 16)];
     match unmapped(address) {
         IpAddr::V4(v4) => {
             v4.is_link_local()
@@ -16,7 +21,10 @@ pub fn is_forbidden_address(address: IpAddr) -> bool {
                 || v4.is_multicast()
         }
         IpAddr::V6(v6) => {
-            v6.is_unicast_link_local() || v6 == METADATA_V6 || v6.is_unspecified() || v6.is_multicast()
+            v6.is_unicast_link_local()
+                || METADATA_V6.contains(&v6)
+                || v6.is_unspecified()
+                || v6.is_multicast()
         }
     }
 }
@@ -62,7 +70,9 @@ mod tests {
         check("64:ff9b::a9fe:a9fe", true, false);
         check("fe80::1", true, false);
         check("fd00:ec2::254", true, true);
+        check("fd20:ce::254", true, true);
         check("100.100.100.200", true, true);
+        check("192.0.0.192", true, false);
         check("168.63.129.16", true, false);
         check("0.0.0.0", true, false);
         check("::", true, false);

@@ -1,13 +1,13 @@
 //! A new connection to a provider: resolve, check the address, connect, TLS.
 
 use super::io::Stream;
-use super::{address, tls};
+use super::tls;
 use rustls::pki_types::ServerName;
 use std::{io, net::IpAddr, net::SocketAddr};
 use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use trestle_config::ProviderConfig;
-use trestle_provider::Origin;
+use trestle_provider::{Origin, is_forbidden_address, is_private_address};
 
 /// A connection to a provider.
 pub(crate) type Io = Stream<TlsStream<TcpStream>>;
@@ -58,8 +58,14 @@ async fn connect_tcp(origin: &Origin, private_allowed: bool) -> Result<TcpStream
     };
     let mut last = ConnectError::Resolve(io::Error::from(io::ErrorKind::NotFound));
     for address in addresses {
-        if let Some(why) = address::refused(address.ip(), private_allowed) {
-            last = ConnectError::Refused(why);
+        if is_forbidden_address(address.ip()) {
+            last = ConnectError::Refused("link-local and metadata addresses are never called");
+            continue;
+        }
+        if !private_allowed && is_private_address(address.ip()) {
+            last = ConnectError::Refused(
+                "the name resolves to a private address: set private_addresses for this provider if that is meant",
+            );
             continue;
         }
         match TcpStream::connect(address).await {

@@ -1,6 +1,5 @@
 //! The network side of a call: connections, pools, and the bodies that go out and come in.
 
-mod address;
 mod connect;
 mod incoming;
 mod inflate;

@@ -57,7 +57,7 @@ impl Bed {
         let providers = "
 providers:
   a: { base_url: '$A/v1', dialects: [openai-chat], keys: [{ name: main, value: sk-upstream-a }] }
-  b: { base_url: '$B/v1', dialects: [anthropic-messages], auth: { header: x-api-key }, keys: [{ name: main, value: sk-upstream-b }] }
+  b: { base_url: '$B/v1', like: anthropic, keys: [{ name: main, value: sk-upstream-b }] }
 ";
         let providers = if document.contains("providers:") { "" } else { providers };
         let settings =

@@ -1,10 +1,8 @@
 //! Streams after the commit point: what passes, what is cut out, and how they end when something breaks.
 
-mod support;
-
+use crate::support::{Bed, CHAT, MESSAGES, chat, messages, only, until, whole};
 use serde_json::{Value, json};
 use std::time::Duration;
-use support::{Bed, CHAT, MESSAGES, chat, messages, only, until, whole};
 use trestle_dialect::ir::{Delta, Event};
 use trestle_gateway::Chat;
 
@@ -19,7 +17,7 @@ async fn usage_is_always_asked_for_and_stripped_for_those_who_did_not() {
     let answer = bed.stream("a/gpt-4o-mini").await;
     assert_eq!(only(&bed.a).json()["stream_options"]["include_usage"], true);
     assert!(!answer.text().contains("prompt_tokens"), "{}", answer.text());
-    assert!(bed.metric("trestle_tokens_total") > 0.0);
+    until("tokens are counted", || bed.metric("trestle_tokens_total") > 0.0).await;
     let mut body = chat("a/gpt-4o-mini");
     body["stream_options"] = json!({ "include_usage": true });
     let answer = bed.ask(CHAT, &[], streamed(body)).await;
@@ -57,7 +55,7 @@ async fn every_shape_of_the_grammar_comes_through() {
         let answer = bed.ask(MESSAGES, &[], streamed(messages(&format!("a/gpt-4o-mini+{odd}")))).await;
         assert_eq!(answer.text().matches("event: message_stop").count(), 1, "{odd}: {}", answer.text());
     }
-    assert_eq!(bed.metric("trestle_in_flight"), 0.0);
+    until("all are settled", || bed.metric("trestle_in_flight") == 0.0).await;
 }
 
 /// After the first content nothing may be forged: the client hears an error in its dialect, or an error event of the
@@ -84,7 +82,7 @@ models: { spare: { targets: [{ model: b/claude-sonnet-4-5 }] } }",
             assert!(!text.contains("message_stop"), "{model}: {text}");
             assert_eq!(text.matches("event: error").count(), 1, "{model}: {text}");
         }
-        assert_eq!(bed.metric("trestle_errors_total"), 4.0, "{broken}");
+        until("all are settled", || bed.metric("trestle_errors_total") == 4.0).await;
     }
 }
 
@@ -99,9 +97,10 @@ async fn keep_alives_do_not_keep_a_stream_alive() {
 async fn the_first_event_arrives_before_the_last_is_sent() {
     let bed = Bed::new("");
     for model in ["a/gpt-4o-mini", "b/claude-sonnet-4-5"] {
-        let model = format!("{model}+tokens=2+gap_ms=30000");
+        let model = format!("{model}+tokens=2+gap_ms=4000");
         let mut answer = bed.send(CHAT, &[], streamed(chat(&model))).await;
-        let first = tokio::time::timeout(Duration::from_secs(10), answer.chunk()).await.expect("held back");
+        let first =
+            tokio::time::timeout(Duration::from_millis(3500), answer.chunk()).await.expect("held back");
         assert!(first.unwrap().unwrap().starts_with(b"data: "));
     }
 }
@@ -122,7 +121,7 @@ async fn a_client_that_leaves_a_stream_ends_the_upstream_call() {
         .await;
     }
     until("both are settled", || bed.metric("trestle_in_flight") == 0.0).await;
-    assert_eq!(bed.metric("trestle_provider_in_flight"), 0.0);
+    until("the slots are free", || bed.metric("trestle_provider_in_flight") == 0.0).await;
 }
 
 #[tokio::test]
@@ -247,7 +246,7 @@ async fn a_large_answer_is_relayed_in_parts() {
     assert_eq!(answer.status, 200);
     assert!(answer.body.len() > 5_000_000);
     assert!(answer.json()["usage"]["prompt_tokens"].is_u64());
-    assert!(bed.metric("trestle_tokens_total") > 0.0);
+    until("tokens are counted", || bed.metric("trestle_tokens_total") > 0.0).await;
     // Broken off in its middle it must not look whole.
     let cut = bed.send(CHAT, &[], chat("a/gpt-4o-mini+bytes=5000000+cut_mid").to_string()).await;
     if cut.status == 200 {

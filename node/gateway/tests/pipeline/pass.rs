@@ -1,9 +1,7 @@
 //! What goes through unchanged, and what must not go through.
 
-mod support;
-
+use crate::support::{Bed, CHAT, MESSAGES, chat, messages, only};
 use serde_json::json;
-use support::{Bed, CHAT, MESSAGES, chat, messages, only};
 use trestle_gateway::Endpoint;
 
 #[tokio::test]
@@ -24,7 +22,7 @@ async fn the_same_dialect_leaves_the_body_as_it_came_but_for_the_model() {
 #[tokio::test]
 async fn an_anthropic_body_is_not_touched_either() {
     let bed = Bed::new("");
-    let body = "{\"model\":\"b/claude-sonnet-4-5\",\"max_tokens\":1e2,\"system\":[{\"type\":\"text\",\"text\":\"s\",\"cache_control\":{\"type\":\"ephemeral\"}}],\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
+    let body = "{\"model\":\"b/claude-sonnet-4-5\",\"max_tokens\":100 ,\"system\":[{\"type\":\"text\",\"text\":\"s\",\"cache_control\":{\"type\":\"ephemeral\"}}],\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
     let answer = bed.ask(MESSAGES, &[("anthropic-version", "2023-06-01")], body).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(only(&bed.b).body, body.replace("b/claude", "claude"));
@@ -124,7 +122,7 @@ keys:
   web: { value: 'sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad', models: [chat, mock/echo] }
 settings: {}",
     );
-    let ids = |answer: &support::Whole| -> Vec<String> {
+    let ids = |answer: &crate::support::Whole| -> Vec<String> {
         answer.json()["data"]
             .as_array()
             .unwrap()
