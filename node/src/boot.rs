@@ -1,6 +1,7 @@
 //! What is set up once, before anything else runs: logs, panics, cryptography, the admin runtime.
 
 use crate::settings::LogFormat;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{backtrace::Backtrace, io::IsTerminal};
 use tracing_subscriber::EnvFilter;
 
@@ -48,6 +49,21 @@ fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
 pub(crate) fn cryptography() {
     // Fails only if one is installed already, and there is only one in this binary.
     let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// Takes as many file descriptors as the system grants: the soft limit is often 1024, for programs that use `select`.
+pub(crate) fn descriptors(connections_max: usize) {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    let result = setrlimit(Resource::Nofile, raised);
+    let granted = if result.is_ok() { limit.maximum } else { limit.current };
+    if granted.is_some_and(|granted| granted < connections_max as u64) {
+        tracing::warn!(
+            granted,
+            connections_max,
+            "the system grants fewer file descriptors than connections_max: raise the limit (ulimit -n, LimitNOFILE)"
+        );
+    }
 }
 
 /// The runtime beside the data threads.

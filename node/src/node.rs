@@ -41,6 +41,7 @@ pub(crate) fn run(
     announce: impl FnOnce(&Bound) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     boot::cryptography();
+    boot::descriptors(settings.connections_max);
     boot::admin_runtime()?.block_on(serve(settings, source, announce))
 }
 
@@ -113,10 +114,10 @@ async fn serve(
     Ok(())
 }
 
-/// Waits until no connection is left, but not longer than the limit.
+/// Waits until no connection is left and no call that goes on without its client, but not longer than the limit.
 async fn drained(front: &Front, limit: Duration) {
     let done = async {
-        while front.connections() > 0 {
+        while front.connections() > 0 || front.gateway.in_flight() > 0 {
             tokio::time::sleep(DRAIN_POLL).await;
         }
     };

@@ -129,12 +129,12 @@ impl AsyncWrite for Stream {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = match &mut self.transport {
+            Transport::Plain(stream) if !is_joined(pieces) => {
+                Pin::new(stream).poll_write_vectored(context, pieces)
+            }
             Transport::Plain(stream) => {
-                let mut joined = [0; JOINED_MAX];
-                match join(pieces, &mut joined) {
-                    Some(bytes) => Pin::new(stream).poll_write(context, bytes),
-                    None => Pin::new(stream).poll_write_vectored(context, pieces),
-                }
+                let mut buffer = [0; JOINED_MAX];
+                Pin::new(stream).poll_write(context, join(pieces, &mut buffer))
             }
             // Copied together by TLS anyway.
             Transport::Tls(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
@@ -151,8 +151,9 @@ impl AsyncWrite for Stream {
             Transport::Plain(stream) => Pin::new(stream).poll_flush(context),
             Transport::Tls(stream) => Pin::new(stream).poll_flush(context),
         };
-        if flushed.is_pending() {
-            self.vitals.on_stuck();
+        match &flushed {
+            Poll::Ready(_) => self.vitals.on_flushed(),
+            Poll::Pending => self.vitals.on_stuck(),
         }
         flushed
     }
@@ -165,32 +166,43 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// All pieces as one; `None` if there is one piece only, or they do not fit.
-fn join<'a>(pieces: &[IoSlice<'_>], buffer: &'a mut [u8; JOINED_MAX]) -> Option<&'a [u8]> {
-    if pieces.len() < 2 {
-        return None;
-    }
+/// Whether pieces are to be written as one.
+fn is_joined(pieces: &[IoSlice<'_>]) -> bool {
+    pieces.len() > 1 && pieces.iter().map(|piece| piece.len()).sum::<usize>() <= JOINED_MAX
+}
+
+/// The pieces one after the other, up to the size of the buffer.
+fn join<'a>(pieces: &[IoSlice<'_>], buffer: &'a mut [u8; JOINED_MAX]) -> &'a [u8] {
     let mut length = 0;
     for piece in pieces {
-        buffer.get_mut(length..length + piece.len())?.copy_from_slice(piece);
-        length += piece.len();
+        let fitting = piece.len().min(JOINED_MAX - length);
+        buffer[length..length + fitting].copy_from_slice(&piece[..fitting]);
+        length += fitting;
     }
-    buffer.get(..length)
+    &buffer[..length]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{JOINED_MAX, join};
+    use super::{JOINED_MAX, is_joined, join};
     use std::io::IoSlice;
 
     #[test]
     fn small_pieces_are_joined_and_large_ones_are_not() {
-        let mut buffer = [0; JOINED_MAX];
         let large = [7; JOINED_MAX];
         let pieces = |list: &[&'static [u8]]| list.iter().map(|p| IoSlice::new(p)).collect::<Vec<_>>();
-        assert_eq!(join(&pieces(&[b"ab", b"", b"c"]), &mut buffer), Some(&b"abc"[..]));
-        assert_eq!(join(&pieces(&[b"ab"]), &mut buffer), None);
-        assert_eq!(join(&[IoSlice::new(b""), IoSlice::new(&large)], &mut buffer), Some(&large[..]));
-        assert_eq!(join(&[IoSlice::new(b"a"), IoSlice::new(&large)], &mut buffer), None);
+        assert!(is_joined(&pieces(&[b"ab", b"", b"c"])));
+        assert!(!is_joined(&pieces(&[b"ab"])), "one piece needs no copy");
+        assert!(is_joined(&[IoSlice::new(b""), IoSlice::new(&large)]));
+        assert!(!is_joined(&[IoSlice::new(b"a"), IoSlice::new(&large)]));
+
+        let mut buffer = [0; JOINED_MAX];
+        assert_eq!(join(&pieces(&[b"ab", b"", b"c"]), &mut buffer), b"abc");
+        assert_eq!(join(&[IoSlice::new(b""), IoSlice::new(&large)], &mut buffer), large);
+        assert_eq!(
+            join(&[IoSlice::new(&large), IoSlice::new(b"a")], &mut buffer),
+            large,
+            "the rest is not taken"
+        );
     }
 }

@@ -111,6 +111,11 @@ impl Vitals {
         }
     }
 
+    /// Nothing waits to go any more.
+    pub(super) fn on_flushed(&self) {
+        self.stuck_since.set(None);
+    }
+
     /// The client does not take more at the moment.
     pub(super) fn on_stuck(&self) {
         if self.stuck_since.get().is_none() {

@@ -1,7 +1,7 @@
 //! Commands that print something and end.
 
 use crate::support::trestle;
-use std::{fs, process::Output};
+use std::{collections::BTreeSet, fs, path::Path, process::Output};
 
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = trestle(arguments).output().unwrap();
@@ -82,6 +82,23 @@ fn help_shows_examples() {
         assert_eq!(code, Some(0));
         assert!(stdout.contains("Examples:\n  trestle "), "{arguments:?}");
     }
+}
+
+#[test]
+fn the_page_of_settings_is_the_help() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/settings.md");
+    let page = fs::read_to_string(page).unwrap();
+    let written: BTreeSet<String> = page
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("| `")?.split('`').next()?.replace(['_', '.'], "-")))
+        .collect();
+    let (_, help, _) = run(&["serve", "--help"]);
+    let mut flags: BTreeSet<String> = help
+        .lines()
+        .filter_map(|line| Some(line.trim_start().strip_prefix("--")?.split(' ').next()?.to_owned()))
+        .collect();
+    assert!(flags.remove("node"));
+    assert_eq!(written, flags);
 }
 
 #[test]

@@ -17,6 +17,13 @@ fn begun(node: &Node, words: u32) -> TcpStream {
     stream
 }
 
+/// Waits for a request to run.
+fn running(node: &Node) {
+    eventually("a request to run", || {
+        node.get("/metrics").body.contains("\ntrestle_in_flight 1\n").then_some(())
+    });
+}
+
 #[test]
 fn a_running_stream_is_finished_and_then_the_process_ends() {
     let mut node =
@@ -46,19 +53,30 @@ fn a_request_that_runs_is_answered_with_a_goodbye() {
     let mut node = Start::serve(&document("delay_ms: 1500")).start();
     let mut stream = node.connect();
     stream.write_all(chat(KEY, "mock/echo", "").as_bytes()).unwrap();
-    eventually("the request to run", || {
-        node.get("/metrics")
-            .body
-            .lines()
-            .any(|line| line.starts_with("trestle_in_flight") && line.ends_with(" 1"))
-            .then_some(())
-    });
+    running(&node);
     node.signal("INT");
     let answer = read_to_end(&mut stream).to_lowercase();
     assert!(answer.starts_with("http/1.1 200"), "{answer}");
     assert!(answer.contains("connection: close"), "{answer}");
     assert!(answer.contains("hello, bridge"), "{answer}");
     assert_eq!(node.ended().code(), Some(0));
+}
+
+/// The provider bills it anyway, so it is finished and written down.
+#[test]
+fn a_call_whose_client_has_left_is_finished() {
+    let mut node = Start::serve(&document("delay_ms: 1500")).start();
+    let mut stream = node.connect();
+    stream.write_all(chat(KEY, "mock/echo", "").as_bytes()).unwrap();
+    running(&node);
+    drop(stream);
+    eventually("the connection to end", || {
+        // The one that asks is the only one.
+        node.get("/metrics").body.contains("\ntrestle_connections 1\n").then_some(())
+    });
+    node.signal("TERM");
+    assert_eq!(node.ended().code(), Some(0));
+    node.printed("\"target\":\"mock/echo\",\"status\":200");
 }
 
 #[test]
