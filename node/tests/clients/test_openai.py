@@ -340,6 +340,31 @@ def test_reasoning_content(openai_client, kind):
     assert answer.choices[0].message.content == TEXT
 
 
+@gateway_only
+@kinds("anthropic")
+@pytest.mark.parametrize("history", ["kept", "lost"])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_signed_thinking_over_two_turns(openai_client, kind, history, streamed):
+    messages = ask("call tool")
+    asked = {"model": kind.model(), "tools": [WEATHER], "reasoning_effort": "low"}
+    if streamed:
+        with openai_client.chat.completions.stream(messages=messages, **asked) as stream:
+            message = stream.get_final_completion().choices[0].message
+    else:
+        message = openai_client.chat.completions.create(messages=messages, **asked).choices[0].message
+    assert message.model_extra["reasoning_content"] == "The user wrote: call tool"
+    call = message.tool_calls[0]
+    said = {"role": "assistant", "tool_calls": [
+        {"id": call.id, "type": "function", "function": {"name": call.function.name, "arguments": call.function.arguments}}
+    ]}
+    if history == "kept":
+        # As LiteLLM names them; the upstream checks that each signature fits its thought.
+        said["thinking_blocks"] = message.model_extra["thinking_blocks"]
+    messages += [said, {"role": "tool", "tool_call_id": call.id, "content": "noon"}]
+    second = openai_client.chat.completions.create(messages=messages, **asked).choices[0].message
+    assert second.content == "The tool said: noon"
+
+
 def test_embeddings(openai_client):
     model = "text-embedding-3-small" if DIRECT else "openai/text-embedding-3-small"
     answer = openai_client.embeddings.create(model=model, input=["a", "b"], dimensions=8)
