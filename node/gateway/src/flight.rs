@@ -36,7 +36,12 @@ impl Flight {
 
     /// Our id of the request, 32 hexadecimal digits.
     pub(crate) fn id(&self) -> String {
-        format!("{:032x}", self.record.id)
+        self.id_hex().into_iter().map(char::from).collect()
+    }
+
+    /// The same as bytes.
+    pub(crate) fn id_hex(&self) -> [u8; 32] {
+        std::array::from_fn(|i| b"0123456789abcdef"[(self.record.id >> (124 - 4 * i)) as usize & 15])
     }
 
     /// Notes a refusal of ours.

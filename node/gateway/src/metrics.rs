@@ -284,6 +284,11 @@ fn render_gauges(out: &mut Exposition, shared: &Shared) {
     out.family("trestle_in_flight", "gauge", "Requests that run now.");
     let in_flight: usize = shared.seats.iter().map(|seat| seat.in_flight.load(Relaxed)).sum();
     out.sample("trestle_in_flight", &[], in_flight as f64);
+    out.family("trestle_thread_in_flight", "gauge", "Requests that run now, by data thread.");
+    for (index, seat) in shared.seats.iter().enumerate() {
+        let in_flight = seat.in_flight.load(Relaxed);
+        out.sample("trestle_thread_in_flight", &[("thread", &index.to_string())], in_flight as f64);
+    }
     out.family("trestle_buffered_bytes", "gauge", "Bytes of bodies held now.");
     out.sample("trestle_buffered_bytes", &[], shared.budget.used() as f64);
     out.family(

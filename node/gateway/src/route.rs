@@ -155,7 +155,7 @@ settings: { attempts_max: 3 }
     fn what_a_caller_may_not_use_is_not_in_its_plan() {
         let snapshot = snapshot();
         let caller = snapshot.callers.values().next().unwrap();
-        let mut ask = |model, fallbacks: Option<&[String]>| {
+        let ask = |model, fallbacks: Option<&[String]>| {
             let plan = route(&snapshot, Some(caller), (model, fallbacks), &mut || 0.0);
             plan.map(|plan| names(&plan).join(" ")).map_err(|refusal| refusal.kind)
         };

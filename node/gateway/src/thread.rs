@@ -277,7 +277,10 @@ pub(crate) async fn handle_on(
     request: Request<RequestBody>,
 ) -> Option<Response<RemoteBody>> {
     let (reply, answer) = oneshot::channel();
+    // Counted there from now on, so that of many that are sent at once not all go to the same thread.
+    seat.in_flight.fetch_add(1, Relaxed);
     seat.send(Box::new(move |worker| {
+        worker.seat().in_flight.fetch_sub(1, Relaxed);
         tokio::task::spawn_local(async move {
             let mut reply = reply;
             let response = tokio::select! {

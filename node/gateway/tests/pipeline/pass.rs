@@ -57,6 +57,21 @@ async fn headers_of_the_client_stay_here() {
 }
 
 #[tokio::test]
+async fn headers_of_a_vendor_go_only_to_that_vendor() {
+    let bed = Bed::new("");
+    let beta =
+        [("anthropic-beta", "tools-2024"), ("anthropic-version", "2023-06-01"), ("openai-beta", "x=1")];
+    for (model, forwarded) in [("a/gpt-4o-mini", false), ("b/claude-sonnet-4-5", true)] {
+        let answer = bed.ask(MESSAGES, &beta, messages(model).to_string()).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let seen = only(if forwarded { &bed.b } else { &bed.a });
+        assert_eq!(seen.header("anthropic-beta"), forwarded.then_some("tools-2024"));
+        assert_eq!(seen.header("anthropic-version"), forwarded.then_some("2023-06-01"));
+        assert_eq!(seen.header("openai-beta"), None);
+    }
+}
+
+#[tokio::test]
 async fn the_answer_says_who_gave_it() {
     let bed = Bed::new("models: { chat: { targets: [{ model: a/gpt-4o-mini }] } }");
     let answer = bed.chat("chat").await;
