@@ -1,0 +1,241 @@
+//! Requests that are refused, and what the quirks of a target do to a translated one.
+
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+use trestle_dialect::{
+    Dialect, Envelope, MaxTokensMember, Quirks, Target, inbound,
+    ir::{Features, Json, Request},
+    outbound,
+};
+
+fn decode(dialect: Dialect, body: &Value) -> Request {
+    let envelope = Envelope::parse(body.to_string().into()).unwrap();
+    inbound(dialect).decode_request(&envelope).unwrap()
+}
+
+#[test]
+#[rustfmt::skip]
+fn bad_members_are_named() {
+    let openai = [
+        (json!({}), "messages", "is missing"),
+        (json!({"messages": []}), "model", "is missing"),
+        (json!({"model": 1, "messages": []}), "model", "must be a string"),
+        (json!({"model": "m", "messages": {}}), "messages", "must be an array"),
+        (json!({"model": "m", "messages": [1]}), "messages[0]", "must be an object"),
+        (json!({"model": "m", "messages": [{}]}), "messages[0].role", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "bot", "content": ""}]}), "messages[0].role", "must be system"),
+        (json!({"model": "m", "messages": [{"role": "user"}]}), "messages[0].content", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "user", "content": 1}]}), "messages[0].content", "must be a string or an array"),
+        (json!({"model": "m", "messages": [{"role": "user", "content": [{"text": "a"}]}]}), "messages[0].content[0].type", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": 1}]}]}), "messages[0].content[0].text", "must be a string"),
+        (json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}), "messages[0].content[0].image_url.url", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "tool", "content": "a"}]}), "messages[0].tool_call_id", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "function", "name": "f", "content": "a"}]}), "messages[0]", "answers no function_call"),
+        (json!({"model": "m", "messages": [{"role": "assistant", "tool_calls": [{"id": "a"}]}]}), "messages[0].tool_calls[0]", "must have a function"),
+        (json!({"model": "m", "messages": [], "max_tokens": -1}), "max_tokens", "must be a whole number"),
+        (json!({"model": "m", "messages": [], "temperature": "hot"}), "temperature", "must be a number"),
+        (json!({"model": "m", "messages": [], "stream": "yes"}), "stream", "must be true or false"),
+        (json!({"model": "m", "messages": [], "stop": [1]}), "stop[0]", "must be a string"),
+        (json!({"model": "m", "messages": [], "tools": [{"type": "function", "function": {}}]}), "tools[0].function.name", "is missing"),
+        (json!({"model": "m", "messages": [], "tool_choice": "maybe"}), "tool_choice", "must be none, auto"),
+        (json!({"model": "m", "messages": [], "response_format": {"type": "json_schema", "json_schema": {}}}), "response_format.json_schema.schema", "is missing"),
+    ];
+    let anthropic = [
+        (json!({"model": "m"}), "messages", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "tool", "content": "a"}]}), "messages[0].role", "must be user"),
+        (json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "image"}]}]}), "messages[0].content[0].source", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": "{}"}]}]}), "messages[0].content[0].input", "must be an object"),
+        (json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "tool_result"}]}]}), "messages[0].content[0].tool_use_id", "is missing"),
+        (json!({"model": "m", "messages": [], "system": 1}), "system", "must be a string or an array"),
+        (json!({"model": "m", "messages": [], "thinking": {"type": "enabled"}}), "thinking.budget_tokens", "is missing"),
+        (json!({"model": "m", "messages": [], "tool_choice": {"type": "tool"}}), "tool_choice.name", "is missing"),
+        (json!({"model": "m", "messages": [], "output_config": {"format": {"type": "xml"}}}), "output_config.format.type", "must be json_schema"),
+    ];
+    for (dialect, cases) in [(Dialect::OpenAiChat, &openai[..]), (Dialect::AnthropicMessages, &anthropic)] {
+        for (body, param, what) in cases {
+            let envelope = Envelope::parse(body.to_string().into()).unwrap();
+            let refusal = inbound(dialect).decode_request(&envelope).unwrap_err();
+            assert_eq!(refusal.param.as_deref(), Some(*param), "{body}");
+            assert!(refusal.message.starts_with(&format!("`{param}` {what}")), "{body}: {}", refusal.message);
+        }
+    }
+    let twice = r#"{"model":"m","messages":[{"role":"user","content":"a","content":"b"}]}"#;
+    let refusal = inbound(Dialect::OpenAiChat).decode_request(&Envelope::parse(twice.into()).unwrap()).unwrap_err();
+    assert_eq!(refusal.message, "`messages[0]` has the member `content` twice");
+}
+
+fn translate(from: Dialect, to: Dialect, body: &Value, target: &Target<'_>) -> (Value, Vec<String>) {
+    let encoded = outbound(to).encode_request(&decode(from, body), target).unwrap();
+    (serde_json::from_slice(&encoded.body).unwrap(), encoded.dropped)
+}
+
+fn plain(quirks: &Quirks) -> Target<'_> {
+    Target { model: "up", quirks, params: &[], wants_max_completion_tokens: false }
+}
+
+#[test]
+fn quirks_shape_a_translated_openai_request() {
+    let (from, to) = (Dialect::AnthropicMessages, Dialect::OpenAiChat);
+    let body = json!({"model": "m", "max_tokens": 5, "top_k": 3, "stream": true, "temperature": 0.5,
+        "system": [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}, {"type": "text", "text": "b"}],
+        "messages": [{"role": "user", "content": "hi"},
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"}]}],
+        "metadata": {"user_id": "u"}, "stop_sequences": ["x"]});
+    let quirks = Quirks {
+        flatten_content: true,
+        stream_usage: false,
+        max_tokens_member: MaxTokensMember::MaxCompletionTokens,
+        drop: vec!["user".to_owned(), "temperature".to_owned()],
+        rename: [("stop".to_owned(), "stops".to_owned())].into(),
+        ..Quirks::default()
+    };
+    let params = [("temperature".to_owned(), Json::fixed("0.1")), ("x".to_owned(), Json::fixed("[1]"))];
+    let (sent, dropped) = translate(from, to, &body, &Target { params: &params, ..plain(&quirks) });
+    let expected = json!({"model": "up", "stream": true, "max_completion_tokens": 5, "stops": ["x"],
+        "messages": [{"role": "system", "content": "a\nb"}, {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": null}], "temperature": 0.1, "x": [1]});
+    assert_eq!(sent, expected);
+    assert_eq!(dropped, ["system[].cache_control", "messages[].content[].thinking", "top_k", "user"]);
+
+    let quirks = Quirks { cache_control: true, echo_reasoning: true, top_k: true, ..Quirks::default() };
+    let (sent, dropped) = translate(from, to, &body, &plain(&quirks));
+    assert_eq!(sent["messages"][0]["content"][0]["cache_control"], json!({"type": "ephemeral"}));
+    assert_eq!(sent["messages"][2]["thinking_blocks"][0]["signature"], "s");
+    assert_eq!((&sent["top_k"], &sent["max_tokens"]), (&json!(3), &json!(5)));
+    assert_eq!(sent["stream_options"], json!({"include_usage": true}));
+    assert!(dropped.is_empty(), "{dropped:?}");
+    let target = Target { wants_max_completion_tokens: true, ..plain(&quirks) };
+    assert_eq!(translate(from, to, &body, &target).0["max_completion_tokens"], 5);
+}
+
+#[test]
+fn developers_are_systems_where_the_role_is_not_known() {
+    let mut request = decode(
+        Dialect::OpenAiChat,
+        &json!({"model": "m", "messages": [{"role": "developer", "content": "a"}]}),
+    );
+    request.collect_needs();
+    for (developer_role, role) in [(true, "developer"), (false, "system")] {
+        let quirks = Quirks { developer_role, ..Quirks::default() };
+        let encoded = outbound(Dialect::OpenAiChat).encode_request(&request, &plain(&quirks)).unwrap();
+        let sent: Value = serde_json::from_slice(&encoded.body).unwrap();
+        assert_eq!(sent["messages"][0]["role"], role);
+    }
+}
+
+#[test]
+fn reasoning_is_told_to_anthropic_as_the_model_takes_it() {
+    let (from, to) = (Dialect::OpenAiChat, Dialect::AnthropicMessages);
+    let cases = [
+        (
+            "claude-sonnet-4-5",
+            "minimal",
+            json!({"type": "enabled", "budget_tokens": 1024}),
+            json!(null),
+            4096,
+        ),
+        ("claude-sonnet-4-5", "low", json!({"type": "enabled", "budget_tokens": 2048}), json!(null), 4096),
+        (
+            "claude-sonnet-4-5",
+            "medium",
+            json!({"type": "enabled", "budget_tokens": 8192}),
+            json!(null),
+            12_288,
+        ),
+        (
+            "claude-sonnet-4-5",
+            "high",
+            json!({"type": "enabled", "budget_tokens": 16_384}),
+            json!(null),
+            20_480,
+        ),
+        ("claude-sonnet-4-5", "none", json!({"type": "disabled"}), json!(null), 4096),
+        ("claude-opus-4-7", "minimal", json!({"type": "adaptive"}), json!({"effort": "low"}), 4096),
+        ("claude-opus-4-6", "high", json!({"type": "adaptive"}), json!({"effort": "high"}), 4096),
+    ];
+    let quirks = Quirks::default();
+    for (model, effort, thinking, output_config, max_tokens) in cases {
+        let body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}], "reasoning_effort": effort});
+        let (sent, dropped) = translate(from, to, &body, &Target { model, ..plain(&quirks) });
+        assert_eq!(
+            (&sent["thinking"], &sent["output_config"]),
+            (&thinking, &output_config),
+            "{model} {effort}"
+        );
+        assert_eq!(sent["max_tokens"], max_tokens, "{model} {effort}");
+        assert!(dropped.is_empty(), "{dropped:?}");
+    }
+}
+
+#[test]
+fn what_anthropic_refuses_gives_way() {
+    let (from, to) = (Dialect::OpenAiChat, Dialect::AnthropicMessages);
+    let quirks = Quirks { default_max_tokens: 77, ..Quirks::default() };
+    let hi = json!([{"role": "user", "content": "hi"}]);
+    let cases = [
+        (json!({"temperature": 2}), json!({"temperature": 1}), vec!["temperature"]),
+        (json!({"temperature": 0.5, "top_p": 1}), json!({"temperature": 0.5}), vec![]),
+        (json!({"temperature": 0.5, "top_p": 0.9}), json!({"temperature": 0.5}), vec!["top_p"]),
+        (json!({"top_p": 0.9}), json!({"top_p": 0.9}), vec![]),
+        (json!({"stop": [" ", "\n"]}), json!({}), vec!["stop"]),
+        (json!({"tool_choice": "required"}), json!({}), vec!["tool_choice"]),
+        (
+            json!({"n": 1, "logprobs": false, "modalities": ["text"], "stream_options": {"include_usage": true}}),
+            json!({}),
+            vec![],
+        ),
+        (
+            json!({"user": "a", "safety_identifier": "b"}),
+            json!({"metadata": {"user_id": "a"}}),
+            vec!["safety_identifier"],
+        ),
+        (
+            json!({"safety_identifier": "b", "max_completion_tokens": 9, "max_tokens": 8}),
+            json!({"metadata": {"user_id": "b"}, "max_tokens": 9}),
+            vec![],
+        ),
+        (
+            json!({"service_tier": "flex", "stream_options": {"include_obfuscation": true}}),
+            json!({}),
+            vec!["service_tier", "stream_options.include_obfuscation"],
+        ),
+    ];
+    for (members, expected, expected_dropped) in cases {
+        let mut body = json!({"model": "m", "messages": hi});
+        body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        let mut whole = json!({"model": "up", "messages": hi, "max_tokens": 77});
+        whole.as_object_mut().unwrap().extend(expected.as_object().unwrap().clone());
+        let (sent, dropped) = translate(from, to, &body, &plain(&quirks));
+        assert_eq!(sent, whole, "{members}");
+        assert_eq!(dropped, expected_dropped, "{members}");
+    }
+}
+
+#[test]
+fn needs_are_collected_and_decide_beforehand() {
+    let needs = |members: Value| {
+        let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
+        body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        let request = decode(Dialect::OpenAiChat, &body);
+        let lacks = outbound(Dialect::AnthropicMessages).lacks_in_translation();
+        let refused =
+            outbound(Dialect::AnthropicMessages).encode_request(&request, &plain(&Quirks::default()));
+        assert_eq!(refused.is_err(), !request.needs.and(lacks).is_empty(), "{members}");
+        request.needs
+    };
+    assert_eq!(needs(json!({})), Features::NONE);
+    assert_eq!(needs(json!({"n": 2})), Features::CHOICES);
+    assert_eq!(needs(json!({"logprobs": true})), Features::LOGPROBS);
+    assert_eq!(needs(json!({"modalities": ["text", "audio"], "audio": {}})), Features::AUDIO);
+    assert_eq!(needs(json!({"web_search_options": {}})), Features::SERVER_TOOLS);
+    assert_eq!(
+        needs(json!({"tools": [{"type": "custom", "custom": {"name": "a"}}]})),
+        Features::SERVER_TOOLS
+    );
+    assert_eq!(needs(json!({"stream": true})), Features::STREAMING);
+    assert_eq!(needs(json!({"response_format": {"type": "json_object"}})), Features::JSON_OBJECT);
+    assert_eq!(needs(json!({"reasoning_effort": "low"})), Features::REASONING);
+    let image = json!([{"type": "image_url", "image_url": {"url": "https://a/b.png"}}]);
+    assert_eq!(needs(json!({"messages": [{"role": "user", "content": image}]})), Features::IMAGES);
+}
