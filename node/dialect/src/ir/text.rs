@@ -51,6 +51,20 @@ impl Text {
         self.0.is_empty()
     }
 
+    /// Whether there is nothing but white space in it. Looks no further than the first other character.
+    pub fn is_blank(&self) -> bool {
+        let mut rest = self.0.as_ref();
+        loop {
+            rest = match rest {
+                [] => return true,
+                [b' ', behind @ ..] | [b'\\', b'n' | b'r' | b't' | b'f', behind @ ..] => behind,
+                // Other escapes and letters beyond ASCII may be white space as well.
+                [b'\\' | 0x80.., ..] => return json::unescape(rest).trim().is_empty(),
+                _ => return false,
+            };
+        }
+    }
+
     /// Whether the plain string is this one.
     pub fn is(&self, plain: &str) -> bool {
         self.0 == plain.as_bytes() || self.plain() == plain
@@ -116,5 +130,28 @@ impl Json {
 impl fmt::Debug for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_is_white_space_alone() {
+        for (escaped, blank) in [
+            ("", true),
+            (" ", true),
+            (r" \n\t\r\f ", true),
+            (r"\u0020\u00a0", true),
+            ("\u{3000}", true),
+            ("a", false),
+            (r"\n a", false),
+            (r"\\n", false),
+            ("\u{3000}\u{65e5}", false),
+            (r"\u0041", false),
+        ] {
+            assert_eq!(Text::from_escaped(escaped.as_bytes().into()).is_blank(), blank, "{escaped:?}");
+        }
     }
 }

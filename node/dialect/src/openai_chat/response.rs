@@ -17,22 +17,30 @@ const SELF: Dialect = Dialect::OpenAiChat;
 /// Reads an answer. Of several choices the first one counts: who asked for more was not sent here.
 pub(super) fn decode(body: &Bytes) -> Result<Response, String> {
     let root = Raw::parse(body).map_err(|error| format!("not JSON: {error}"))?;
-    if let Some(error) = root.get("error").filter(|error| !error.is_null()) {
-        let message = error.get("message").unwrap_or(error).string();
-        return Err(format!("an error inside of a success: {}", message.unwrap_or_default()));
-    }
-    let choice = root.get("choices").and_then(|choices| choices.elements().next());
-    let choice = choice.ok_or("an answer without choices")?;
-    let message = choice.get("message").ok_or("a choice without a message")?;
-    let text = |name| root.get(name).and_then(|value: Raw<'_>| value.text(body)).unwrap_or_default();
     let mut attachments = Vec::new();
+    let (mut id, mut model, mut created, mut usage) = (None, None, None, None);
+    let mut choices = None;
     for member in root.members() {
+        let value = member.value;
         match &*unescape(member.key) {
-            "id" | "object" | "created" | "model" | "choices" | "usage" | "error" => {}
+            "error" if !value.is_null() => {
+                let message = value.get("message").unwrap_or(value).string();
+                return Err(format!("an error inside of a success: {}", message.unwrap_or_default()));
+            }
+            "id" => id = value.text(body),
+            "model" => model = value.text(body),
+            "created" => created = value.u64(),
+            "choices" => choices = Some(value),
+            "usage" => usage = usage::decode(value),
+            "object" | "error" => {}
             _ if says_nothing(&member) => {}
             _ => read::attach(&mut attachments, SELF, &member, body),
         }
     }
+    let choice = choices.and_then(|choices| choices.elements().next());
+    let choice = choice.ok_or("an answer without choices")?;
+    let message = choice.get("message").ok_or("a choice without a message")?;
+    let id = id.unwrap_or_default();
     let mut blocks = decode_message(message, body, &mut attachments)?;
     for member in choice.members() {
         match &*unescape(member.key) {
@@ -42,19 +50,19 @@ pub(super) fn decode(body: &Bytes) -> Result<Response, String> {
         }
     }
     if let Some(call) = message.get("function_call").filter(|call| !call.is_null()) {
-        let id = Text::new(&format!("call_{}", text("id").plain()));
-        let call = super::request::decode_function(call, id, body);
+        let call_id = Text::new(&format!("call_{}", id.plain()));
+        let call = super::request::decode_function(call, call_id, body);
         blocks.push(call.ok_or("a function call without a name")?.into());
     }
     let (stop, stop_sequence) = decode_stop(choice, &blocks, body);
     Ok(Response {
-        id: text("id"),
-        model: text("model"),
-        created: root.get("created").and_then(Raw::u64),
+        id,
+        model: model.unwrap_or_default(),
+        created,
         blocks,
         stop,
         stop_sequence,
-        usage: root.get("usage").and_then(usage::decode),
+        usage,
         attachments,
     })
 }

@@ -132,15 +132,14 @@ fn write_sampling(body: &mut Body<'_>, request: &Request, thinking: &Thinking) {
 
 /// Stop texts of white space alone are refused by the vendor.
 fn write_stop(body: &mut Body<'_>, stop: &[Text]) {
-    let blank = |text: &&Text| text.plain().trim().is_empty();
-    if stop.iter().any(|text| blank(&text)) {
+    if stop.iter().any(Text::is_blank) {
         body.drop("stop");
     }
-    if stop.iter().all(|text| blank(&text)) || !body.member("stop_sequences") {
+    if stop.iter().all(Text::is_blank) || !body.member("stop_sequences") {
         return;
     }
     body.out.begin_array();
-    stop.iter().filter(|text| !blank(text)).for_each(|text| body.out.text(text));
+    stop.iter().filter(|text| !text.is_blank()).for_each(|text| body.out.text(text));
     body.out.end_array();
 }
 

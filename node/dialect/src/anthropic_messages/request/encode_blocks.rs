@@ -22,7 +22,7 @@ pub(super) fn expressible(
 ) -> Result<bool, Refusal> {
     let refuse = |what: String| Err(Refusal::invalid(format!("messages[{index}]"), what));
     match &block.kind {
-        BlockKind::Text(text) | BlockKind::Refusal(text) => Ok(!text.plain().trim().is_empty()),
+        BlockKind::Text(text) | BlockKind::Refusal(text) => Ok(!text.is_blank()),
         // Without its proof the vendor refuses it; its own dialect leaves an empty text where only the proof counts.
         BlockKind::Thinking { signature: None, .. } => {
             body.drop("messages[].reasoning_content");
@@ -115,7 +115,7 @@ pub(super) fn write_block(body: &mut Body<'_>, block: &Block, dialect: Dialect) 
 }
 
 fn is_blank(block: &Block) -> bool {
-    matches!(&block.kind, BlockKind::Text(text) if text.plain().trim().is_empty())
+    matches!(&block.kind, BlockKind::Text(text) if text.is_blank())
 }
 
 fn fields<const N: usize>(out: &mut Writer, kind: &str, texts: [(&str, &Text); N]) {

@@ -55,7 +55,7 @@ impl<'r> Conversation<'r> {
             note_message(message, body);
             for block in &message.blocks {
                 match &block.kind {
-                    BlockKind::Text(text) if text.plain().trim().is_empty() => {}
+                    BlockKind::Text(text) if text.is_blank() => {}
                     BlockKind::Text(_) => system.push(block),
                     other => body.drop(format!("messages[].content[].{}", other.type_name())),
                 }

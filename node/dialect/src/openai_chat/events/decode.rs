@@ -6,7 +6,7 @@
 
 use super::{
     calls::Calls,
-    glance::{find_usage, is_error},
+    parts::{Choice, Parts},
 };
 use crate::{
     DecodeEvents, Dialect, fault,
@@ -44,7 +44,7 @@ pub(in crate::openai_chat) struct Reader {
 
 /// The members of a delta that are modelled.
 #[derive(Default)]
-struct Parts<'v> {
+struct Said<'v> {
     reasoning: Option<Text>,
     thinking_blocks: Option<Raw<'v>>,
     content: Option<Raw<'v>>,
@@ -79,12 +79,13 @@ impl DecodeEvents for Reader {
         }
         let owner = Bytes::copy_from_slice(data);
         let root = Raw::parse(&owner).map_err(|error| format!("an event that is not JSON: {error}"))?;
-        if is_error(event.name, root) {
+        let parts = Parts::of(root);
+        if parts.is_error(event.name) {
             self.failed = true;
             out.push(Event::Fault(fault::decode_event(data)));
             return Ok(());
         }
-        self.chunk(root, &owner, out)
+        self.chunk(&parts, &owner, out)
     }
 
     fn ended(&self) -> bool {
@@ -93,51 +94,47 @@ impl DecodeEvents for Reader {
 }
 
 impl Reader {
-    fn chunk(&mut self, root: Raw<'_>, owner: &Bytes, out: &mut Vec<Event>) -> Result<(), String> {
-        let choices = root.get("choices");
-        let choice = choices.into_iter().flat_map(Raw::elements).find(|choice| {
-            // Of several choices the first one counts: who asked for more was not sent here.
-            choice.get("index").and_then(Raw::u64).unwrap_or(0) == 0
-        });
-        let usage = find_usage(root).and_then(usage::decode);
+    fn chunk(&mut self, parts: &Parts<'_>, owner: &Bytes, out: &mut Vec<Event>) -> Result<(), String> {
+        let choice = parts.choices.and_then(Choice::first);
+        let usage = parts.usage.and_then(usage::decode);
         if choice.is_some() || usage.is_some() {
-            self.start(root, owner, out);
+            self.start(parts, owner, out);
         }
         if let Some(choice) = choice {
-            if let Some(delta) = choice.get("delta") {
+            if let Some(delta) = choice.delta {
                 self.delta(delta, owner, out)?;
             }
-            self.keep_stop(choice, owner);
-        } else if choices.is_some() && self.stop.is_some() {
+            self.keep_stop(&choice, owner);
+        } else if parts.choices.is_some() && self.stop.is_some() {
             self.tell_stop(out)?;
         }
         out.extend(usage.map(Event::Usage));
         Ok(())
     }
 
-    fn start(&mut self, root: Raw<'_>, owner: &Bytes, out: &mut Vec<Event>) {
+    fn start(&mut self, parts: &Parts<'_>, owner: &Bytes, out: &mut Vec<Event>) {
         if std::mem::replace(&mut self.started, true) {
             return;
         }
-        let text = |name| root.get(name).and_then(|value: Raw<'_>| value.text(owner)).unwrap_or_default();
-        self.id = text("id");
-        let created = root.get("created").and_then(Raw::u64);
-        out.push(Event::Start { id: self.id.clone(), model: text("model"), created });
+        let text = |value: Option<Raw<'_>>| value.and_then(|value| value.text(owner)).unwrap_or_default();
+        self.id = text(parts.id);
+        let created = parts.created.and_then(Raw::u64);
+        out.push(Event::Start { id: self.id.clone(), model: text(parts.model), created });
     }
 
-    fn keep_stop(&mut self, choice: Raw<'_>, owner: &Bytes) {
-        let reason = choice.get("finish_reason").and_then(|reason| reason.text(owner));
+    fn keep_stop(&mut self, choice: &Choice<'_>, owner: &Bytes) {
+        let reason = choice.finish_reason.and_then(|reason| reason.text(owner));
         if let Some(reason) = reason.filter(|reason| !reason.is_empty())
             && self.stop.is_none()
         {
             // vLLM names the stop text.
-            let sequence = choice.get("stop_reason").and_then(|sequence| sequence.text(owner));
+            let sequence = choice.stop_reason.and_then(|sequence| sequence.text(owner));
             self.stop = Some((reason, sequence));
         }
     }
 
     fn delta(&mut self, delta: Raw<'_>, owner: &Bytes, out: &mut Vec<Event>) -> Result<(), String> {
-        let parts = read_parts(delta, owner);
+        let parts = read_delta(delta, owner);
         let has_reasoning = parts.reasoning.is_some();
         if let Some(text) = parts.reasoning {
             self.say(Plain::Thinking, text, out)?;
@@ -359,8 +356,8 @@ impl Reader {
     }
 }
 
-fn read_parts<'v>(delta: Raw<'v>, owner: &Bytes) -> Parts<'v> {
-    let mut parts = Parts::default();
+fn read_delta<'v>(delta: Raw<'v>, owner: &Bytes) -> Said<'v> {
+    let mut parts = Said::default();
     for member in delta.members().filter(|member| !member.value.is_null()) {
         let value = member.value;
         match &*unescape(member.key) {

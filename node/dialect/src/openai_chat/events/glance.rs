@@ -1,11 +1,7 @@
 //! A quick look at an event that is passed on as it is.
 
-use super::super::usage;
-use crate::{
-    Glance, Look, fault,
-    json::{Kind, Raw},
-    sse,
-};
+use super::parts::Parts;
+use crate::{Glance, Look, fault, json::Raw, openai_chat::usage, sse};
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
@@ -27,11 +23,12 @@ pub(in crate::openai_chat) fn glance(event: &sse::Event<'_>, look: Look) -> Glan
         let fault = (event.name == b"error").then(|| fault::decode_event(data));
         return Glance { content: look == Look::Meter && fault.is_none(), fault, ..Glance::default() };
     };
-    if is_error(event.name, root) {
+    let parts = Parts::of(root);
+    if parts.is_error(event.name) {
         return Glance { fault: Some(fault::decode_event(data)), ..Glance::default() };
     }
-    let usage = find_usage(root).and_then(usage::decode);
-    let choices = root.get("choices");
+    let usage = parts.usage.and_then(usage::decode);
+    let choices = parts.choices;
     let no_choice = choices.is_none_or(|choices| choices.elements().next().is_none());
     let content = match look {
         Look::Meter => !no_choice,
@@ -52,19 +49,6 @@ fn has_usage(data: &[u8]) -> bool {
         let value = behind.strip_prefix(b":").unwrap_or(behind).trim_ascii_start();
         !value.starts_with(b"null") || USAGE.find(value).is_some()
     })
-}
-
-/// An error event: by its name, by a member, or as vLLM writes one.
-pub(super) fn is_error(name: &[u8], root: Raw<'_>) -> bool {
-    name == b"error"
-        || root.get("error").is_some_and(|error| !error.is_null())
-        || root.get("object").is_some_and(|object| object.is_str("error"))
-}
-
-/// Usage stands at the top; Groq has it in a member of its own.
-pub(super) fn find_usage(root: Raw<'_>) -> Option<Raw<'_>> {
-    let usage = root.get("usage").filter(|usage| usage.kind() == Kind::Object);
-    usage.or_else(|| root.get("x_groq")?.get("usage").filter(|usage| usage.kind() == Kind::Object))
 }
 
 /// Whether a reader of the answer would see something of this choice.

@@ -5,6 +5,7 @@ mod chunk;
 mod decode;
 mod encode;
 mod glance;
+mod parts;
 
 pub(super) use decode::Reader;
 pub(super) use encode::Writer;
