@@ -4,29 +4,50 @@ use crate::{
     metric,
     serve::{Front, connection},
 };
-use std::{io, sync::Arc, time::Duration};
-use tokio::net::{TcpListener, TcpStream};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
 
+/// Connections that the system accepts for us before we do: what tokio asks for.
+const BACKLOG: usize = 1024;
 /// After an error that the next call would meet again (no free file descriptors, no memory).
 const BACK_OFF: Duration = Duration::from_millis(100);
 
-/// Accepts until the node drains; the listener is closed on return.
+/// Accepts until the node drains, and then those that the system has accepted already: their clients take them for
+/// connected. The listener is closed on return.
 pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>) {
     let mut draining = front.draining.clone();
     loop {
-        let accepted = tokio::select! {
+        tokio::select! {
             biased;
-            _ = draining.wait_for(|draining| *draining) => return,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted.and_then(|(stream, _)| hand_over(stream, &front)) {
-            Ok(()) => {}
-            Err(error) if concerns_one_connection(&error) => {}
-            Err(error) => {
-                metric::accept_failed();
-                tracing::warn!(%error, "cannot accept connections at the moment");
-                tokio::time::sleep(BACK_OFF).await;
-            }
+            () = told(&mut draining) => break,
+            accepted = listener.accept() => take(accepted, &front).await,
+        }
+    }
+    for _ in 0..BACKLOG {
+        tokio::select! {
+            biased;
+            accepted = listener.accept() => take(accepted, &front).await,
+            () = std::future::ready(()) => return,
+        }
+    }
+}
+
+async fn told(draining: &mut watch::Receiver<bool>) {
+    // An error is the end of the node, and as good as being told.
+    let _ = draining.wait_for(|draining| *draining).await;
+}
+
+async fn take(accepted: io::Result<(TcpStream, SocketAddr)>, front: &Arc<Front>) {
+    match accepted.and_then(|(stream, _)| hand_over(stream, front)) {
+        Ok(()) => {}
+        Err(error) if concerns_one_connection(&error) => {}
+        Err(error) => {
+            metric::accept_failed();
+            tracing::warn!(%error, "cannot accept connections at the moment");
+            tokio::time::sleep(BACK_OFF).await;
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::serve::vitals::{Order, Vitals};
 use std::{
     future::poll_fn,
     pin::{Pin, pin},
-    task::Poll,
+    task::{Context, Poll},
 };
 
 /// A connection that can be asked to finish what runs and then end.
@@ -18,30 +18,44 @@ pub(super) async fn drive<C: Finish>(connection: C, vitals: &Vitals) -> Option<C
     let mut connection = pin!(connection);
     let mut asked = false;
     poll_fn(|context| {
-        let order = vitals.order(context.waker());
-        if order == Order::Close {
-            return Poll::Ready(None);
-        }
-        if order >= Order::Finish && !asked {
-            asked = true;
-            connection.as_mut().finish();
-        }
-        match connection.as_mut().poll(context) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
+        loop {
+            let order = vitals.order(context.waker());
+            if order == Order::Close {
+                return Poll::Ready(None);
+            }
+            asked |= ask(connection.as_mut(), order, vitals, asked);
+            if let Poll::Ready(output) = connection.as_mut().poll(context) {
+                return Poll::Ready(Some(output));
+            }
             // The poll has written the goodbye.
-            Poll::Pending if order == Order::Dismiss => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
+            if order == Order::Dismiss {
+                return Poll::Ready(None);
+            }
+            let came_of_age = order == Order::Finish && !asked && !vitals.is_opening();
+            if !came_of_age {
+                return Poll::Pending;
+            }
         }
     })
     .await
 }
 
-/// Polls a step before there is a connection to finish; any order ends it.
+/// Asks a connection to finish, once. One that has begun to send its first request is not asked before that is there:
+/// hyper would close it, and the client would see a request fail that it sent in good time.
+fn ask<C: Finish>(connection: Pin<&mut C>, order: Order, vitals: &Vitals, asked: bool) -> bool {
+    let due = order == Order::Dismiss || (order == Order::Finish && !vitals.is_opening());
+    if due && !asked {
+        connection.finish();
+    }
+    due
+}
+
+/// Polls a step before there is a connection to finish, until it is told to close.
 pub(super) async fn step<F: Future>(step: F, vitals: &Vitals) -> Option<F::Output> {
     let mut step = pin!(step);
-    poll_fn(|context| match vitals.order(context.waker()) {
-        Order::Serve => step.as_mut().poll(context).map(Some),
-        Order::Finish | Order::Dismiss | Order::Close => Poll::Ready(None),
-    })
-    .await
+    let poll = |context: &mut Context<'_>| match vitals.order(context.waker()) {
+        Order::Serve | Order::Finish => step.as_mut().poll(context).map(Some),
+        Order::Dismiss | Order::Close => Poll::Ready(None),
+    };
+    poll_fn(poll).await
 }

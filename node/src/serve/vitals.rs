@@ -11,7 +11,7 @@ use std::{
 /// Requests that a client may take back before they are answered, beyond those that were answered.
 const ABANDONED_MAX: u32 = 100;
 /// How long a connection without a request has to go after it was told to finish.
-const FAREWELL: Duration = Duration::from_secs(2);
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Milliseconds by the clock of the thread's sweep: it stands still between two sweeps, so reading it costs nothing.
 #[derive(Debug, Default)]
@@ -94,6 +94,11 @@ impl Vitals {
     pub(super) fn multiplex(&self) {
         self.multiplexed.set(true);
         self.enter(Phase::Idle);
+    }
+
+    /// No request has come yet.
+    pub(super) fn is_opening(&self) -> bool {
+        self.phase.get() == Phase::Opening
     }
 
     /// Bytes came.

@@ -62,6 +62,24 @@ fn a_request_that_runs_is_answered_with_a_goodbye() {
     assert_eq!(node.ended().code(), Some(0));
 }
 
+#[test]
+fn a_first_request_that_has_begun_is_answered() {
+    let mut node = Start::serve(&document("")).start();
+    let request = chat(KEY, "mock/echo", "");
+    let (begin, rest) = request.split_at(40);
+    let mut stream = node.connect();
+    stream.write_all(begin.as_bytes()).unwrap();
+    eventually("the connection", || {
+        node.get("/metrics").body.contains("\ntrestle_connections 2\n").then_some(())
+    });
+    node.signal("TERM");
+    node.printed("draining");
+    stream.write_all(rest.as_bytes()).unwrap();
+    let answer = read_to_end(&mut stream);
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("Hello, bridge"), "{answer}");
+    assert_eq!(node.ended().code(), Some(0));
+}
+
 /// The provider bills it anyway, so it is finished and written down.
 #[test]
 fn a_call_whose_client_has_left_is_finished() {

@@ -92,8 +92,8 @@ fn http2_is_idle_between_requests_whatever_is_read() {
     assert_eq!(subject.at(1009), None);
     assert_eq!(subject.at(1010), Some((Order::Finish, "idle")));
     subject.vitals.tell(Order::Finish);
-    assert_eq!(subject.at(3019), None);
-    assert_eq!(subject.at(3020), Some((Order::Close, "finished")), "it does not say goodbye");
+    assert_eq!(subject.at(6019), None);
+    assert_eq!(subject.at(6020), Some((Order::Close, "finished")), "it does not say goodbye");
 }
 
 #[test]
