@@ -64,8 +64,10 @@ impl Calls {
         let position = match known {
             Some(at) if !other(&at) => at,
             _ => {
-                // An id that was seen belongs to its call, whatever the index says.
-                let same = id.and_then(|id| self.0.iter().rposition(|call| call.id == *id));
+                // Where indexes tell nothing apart, an id that was seen belongs to its call.
+                let same = id
+                    .filter(|_| wire_index.is_none() || known.is_some())
+                    .and_then(|id| self.0.iter().rposition(|call| call.id == *id));
                 if same.is_none() && self.0.len() >= CALLS_MAX {
                     return Err(format!("more than {CALLS_MAX} tool calls"));
                 }
@@ -162,5 +164,7 @@ mod tests {
         assert_eq!(find(None, "c", "h"), 2);
         assert_eq!(find(Some(7), "d", "i"), 3);
         assert_eq!(find(None, "c", ""), 2);
+        assert_eq!(find(Some(8), "d", "i"), 4, "an index of its own, though the id is known");
+        assert_eq!(find(Some(7), "", ""), 3);
     }
 }
