@@ -158,3 +158,18 @@ fn documents_in_the_pages_are_valid() {
     }
     assert_eq!(seen, 2, "the pages do not look as expected");
 }
+
+#[test]
+fn decisions_are_numbered() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/decisions");
+    let files = fs::read_dir(folder).expect("the decisions").flatten();
+    let mut pages: Vec<_> = files.map(|file| (file.file_name(), file.path())).collect();
+    pages.sort();
+    assert!(pages.len() > 5, "no decisions");
+    for (number, (name, path)) in (1..).zip(pages) {
+        let name = name.to_string_lossy();
+        assert!(name.starts_with(&format!("{number:04}-")), "{name} should be number {number}");
+        let text = fs::read_to_string(path).expect("a page");
+        assert!(text.starts_with(&format!("# {number}. ")), "the heading of {name}");
+    }
+}
