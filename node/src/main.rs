@@ -16,7 +16,8 @@ mod serve;
 mod settings;
 mod source;
 
-/// Measured against glibc and jemalloc: the least memory at nearly the best speed.
+/// Measured against glibc and jemalloc: the least memory at nearly the best speed. Without transparent huge pages
+/// (`no_thp`): with them an idle node holds 22 MB instead of 8, because each piece that is touched becomes 2 MB.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
