@@ -1,5 +1,7 @@
 //! `trestle-bench overhead`: what Trestle costs. `trestle-bench mock`: the upstream that it is measured with.
 
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 
 /// Measures Trestle.
@@ -18,10 +20,18 @@ enum Task {
     Mock(trestle_bench::mock::Command),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Arguments::parse().task {
+fn main() -> ExitCode {
+    let done = match Arguments::parse().task {
         #[cfg(target_os = "linux")]
         Task::Overhead(command) => command.run(),
         Task::Mock(command) => command.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Without a backtrace: what is wrong is mostly of the machine, not of this program.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }

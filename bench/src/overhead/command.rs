@@ -9,7 +9,7 @@ use clap::Args;
 use super::cases::{CASES, Case};
 use super::report::{CaseReport, Report};
 use super::stage::Stage;
-use super::{duel, in_process, latency, memory, turns};
+use super::{duel, gateway, in_process, latency, memory, turns};
 use crate::load::raise_file_limit;
 
 /// Measures what the gateway costs against nginx.
@@ -31,7 +31,8 @@ pub struct Command {
     #[arg(long)]
     only: Vec<String>,
     /// A program that embeds the gateway. Called as `PATH UPSTREAM_URL SECONDS`, it sends chats in process for so
-    /// long, one after another on a few tasks, and prints `{"requests":N}`.
+    /// long, 32 at a time, and prints `{"requests":N}`. Without it the example of the gateway is built and used, but
+    /// not where --gateway is given and the case is not asked for by name.
     #[arg(long)]
     in_process: Option<PathBuf>,
 }
@@ -65,9 +66,14 @@ impl Command {
         let cpus = std::thread::available_parallelism()?.get();
         ensure!(cpus >= 2, "two CPUs are needed: one for the proxies, one for load and upstream");
         raise_file_limit();
+        let embedded = self.embedded()?;
         let stage = Stage::set(self.gateway.as_deref())?;
         let mut report = Report::new(&stage);
         self.measure(&stage, plan, &mut report);
+        if let Some(program) = embedded {
+            let measured = in_process::measure(&stage, &program, plan);
+            report.in_process = report.failures.unless_failed("in-process", measured);
+        }
         report.loaded(&stage);
         if self.json {
             println!("{}", serde_json::to_string_pretty(&report)?);
@@ -94,9 +100,16 @@ impl Command {
         if self.wants("in-flight") {
             report.memory.extend(report.failures.unless_failed("in-flight", memory::in_flight(stage, plan)));
         }
-        if let Some(program) = self.in_process.as_deref().filter(|_| self.wants("in-process")) {
-            let measured = in_process::measure(stage, program, plan);
-            report.in_process = report.failures.unless_failed("in-process", measured);
+    }
+
+    /// The program for the case `in-process`, where that is wanted.
+    fn embedded(&self) -> anyhow::Result<Option<PathBuf>> {
+        let by_name = self.only.iter().any(|name| name == "in-process");
+        match &self.in_process {
+            _ if !self.wants("in-process") => Ok(None),
+            Some(program) => Ok(Some(program.clone())),
+            None if by_name || self.gateway.is_none() => gateway::build(gateway::EMBEDDED).map(Some),
+            None => Ok(None),
         }
     }
 

@@ -13,16 +13,33 @@ use super::side::{Addresses, Side};
 use super::stage::{PROXY_CPU, free_addrs};
 use crate::load::{KEYS, key};
 
-/// Builds the release binary with Cargo and returns its path, beside or near our own.
-pub(super) fn build() -> anyhow::Result<PathBuf> {
-    eprintln!("building the gateway (cargo build --release -p trestle)");
+/// What Cargo can build for us.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Product {
+    package: &'static [&'static str],
+    /// Below the target folder.
+    file: &'static str,
+}
+
+/// The gateway.
+pub(super) const GATEWAY: Product = Product { package: &["-p", "trestle"], file: "release/trestle" };
+/// A program that embeds it.
+pub(super) const EMBEDDED: Product = Product {
+    package: &["-p", "trestle-gateway", "--example", "in_process"],
+    file: "release/examples/in_process",
+};
+
+/// Builds a product for release with Cargo; returns its path, in the target folder that our own binary is in.
+pub(super) fn build(product: Product) -> anyhow::Result<PathBuf> {
+    let what = product.package.join(" ");
+    eprintln!("cargo build --release {what}");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo).args(["build", "--release", "-p", "trestle"]).status();
-    ensure!(built.context("cannot start cargo")?.success(), "cargo build --release -p trestle failed");
+    let built = Command::new(cargo).args(["build", "--release"]).args(product.package).status();
+    ensure!(built.context("cannot start cargo")?.success(), "cargo build --release {what} failed");
     let own = std::env::current_exe()?;
     let target = own.parent().and_then(Path::parent).context("our own binary is in no target folder")?;
-    let binary = target.join("release").join("trestle");
-    ensure!(binary.is_file(), "{} is missing after the build; give --gateway PATH", binary.display());
+    let binary = target.join(product.file);
+    ensure!(binary.is_file(), "{} is missing after the build", binary.display());
     Ok(binary)
 }
 

@@ -137,7 +137,12 @@ impl Report {
         }
         if let Some(in_process) = &self.in_process {
             let (micros, ratio) = (in_process.micros.median, ratio(in_process.ratio));
-            let _ = writeln!(out, "{:14} {:8} {micros:9.2} {:>21} {ratio:>21}", "in-process", "", "");
+            let what = "pass-through chat in a program, no listener";
+            let _ = writeln!(
+                out,
+                "{:14} {:8} {micros:9.2} {:>21} {ratio:>21} {:>7} {:9}  {what}",
+                "in-process", "", "", "", ""
+            );
         }
         if let Some(latency) = &self.latency {
             out.push_str(&latency_table(latency));

@@ -49,7 +49,8 @@ impl Stage {
                 (nginx::start("nginx again", upstream, &folder.0)?, "nginx".to_owned())
             }
             path => {
-                let binary = path.map_or_else(gateway::build, |path| Ok(path.to_owned()))?;
+                let binary =
+                    path.map_or_else(|| gateway::build(gateway::GATEWAY), |path| Ok(path.to_owned()))?;
                 (gateway::start(&binary, upstream, &folder.0)?, binary.display().to_string())
             }
         };
