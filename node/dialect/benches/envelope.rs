@@ -1,4 +1,5 @@
-//! What it costs to check a body, beside serde_json, and to cut and read a chunk of events.
+//! What it costs to check a body, beside serde_json, and to cut and read a chunk of events. Compare only within one
+//! run: `cargo bench -p trestle-dialect --bench envelope`.
 #![allow(missing_docs)] // criterion's macros make public items
 
 use bytes::Bytes;
