@@ -25,6 +25,9 @@ use trestle_gateway::{Gateway, Options};
 /// How often a drain looks whether it is done.
 const DRAIN_POLL: Duration = Duration::from_millis(20);
 
+/// How long the request log may take to be written at the end.
+const LOG_FLUSH: Duration = Duration::from_secs(5);
+
 /// What is known once the node serves.
 #[derive(Debug)]
 pub(crate) struct Bound {
@@ -42,7 +45,11 @@ pub(crate) fn run(
 ) -> anyhow::Result<()> {
     boot::cryptography();
     boot::descriptors(settings.connections_max);
-    boot::admin_runtime()?.block_on(serve(settings, source, announce))
+    let runtime = boot::admin_runtime()?;
+    let served = runtime.block_on(serve(settings, source, announce));
+    // Does not wait for what blocks: everything that had to be finished is.
+    runtime.shutdown_background();
+    served
 }
 
 async fn serve(
@@ -101,17 +108,24 @@ async fn serve(
         drain_ms = settings.drain.as_millis() as u64,
         "draining: no new connections, what runs may finish"
     );
-    tokio::spawn(async move {
-        stop.told().await;
-        tracing::warn!("told to stop again: ending at once");
-        process::exit(130);
-    });
     drain.send_replace(true);
+    tokio::spawn(end_at_once(stop));
     accepting.await?;
     drained(&front, settings.drain).await;
-    tokio::task::spawn_blocking(move || gateway.stop()).await?;
+    let stopped = tokio::task::spawn_blocking(move || gateway.stop());
+    match tokio::time::timeout(LOG_FLUSH, stopped).await {
+        Ok(stopped) => stopped?,
+        Err(_) => tracing::warn!("nobody takes the request log from stdout: its last lines are lost"),
+    }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// When a second signal comes.
+async fn end_at_once(mut stop: Stop) {
+    stop.told().await;
+    tracing::warn!("told to stop again: ending at once");
+    process::exit(130);
 }
 
 /// Waits until no connection is left and no call that goes on without its client, but not longer than the limit.
