@@ -1,6 +1,6 @@
 //! Heads and error bodies of answers, in the client's dialect.
 
-use crate::{Answer, Endpoint, cause::Failed, flight::Flight, record::Outcome, thread::Worker};
+use crate::{Answer, Endpoint, cause::Failed, flight::Flight, record::Outcome, worker::Worker};
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Response, StatusCode,

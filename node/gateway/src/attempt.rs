@@ -9,9 +9,9 @@ use crate::{
     receive::Ask,
     state::{self, Slot},
     stream::{Stream, Translation},
-    thread::ProviderLocal,
     timer::{Expired, Timer},
     upstream::{self, Incoming, Mode, Source},
+    worker::ProviderLocal,
 };
 use bytes::{Bytes, BytesMut};
 use http::{

@@ -3,7 +3,7 @@
 use crate::{
     Endpoint, Gateway, RequestBody,
     body::{Cut, RemoteBody},
-    thread::handle_on,
+    serve::handle_on,
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::Stream;

@@ -4,7 +4,7 @@ use crate::{
     Endpoint,
     metrics::Gaps,
     record::{Outcome, Record},
-    thread::Worker,
+    worker::Worker,
 };
 use std::{rc::Rc, sync::atomic::Ordering::Relaxed, time::Instant};
 use trestle_dialect::{Attempt, Refusal, ir::Usage};

@@ -1,12 +1,13 @@
 //! The handle of a running gateway: snapshot, data threads, metrics, drain.
 
 use crate::{
-    Worker,
     budget::Budget,
     log, metrics,
     state::{ProviderState, lock},
-    thread::{self, CurrentSnapshot, Job, Seat, WorkerParts},
+    thread::{self, Job, Seat},
+    worker::{Worker, WorkerParts},
 };
+use arc_swap::ArcSwap;
 use std::{
     collections::HashMap,
     future::Future,
@@ -28,7 +29,7 @@ pub struct Gateway {
 /// The process's part of a gateway: what all data threads share.
 pub(crate) struct Shared {
     /// What requests read.
-    pub(crate) snapshot: CurrentSnapshot,
+    pub(crate) snapshot: ArcSwap<Snapshot>,
     /// One for each data thread.
     pub(crate) seats: Vec<Seat>,
     /// The bound on held bytes.
@@ -108,7 +109,7 @@ impl Gateway {
         };
         let (seats, jobs): (Vec<_>, Vec<_>) = (0..count).map(|_| Seat::new()).unzip();
         let shared = Arc::new(Shared {
-            snapshot: CurrentSnapshot::from_pointee(snapshot),
+            snapshot: ArcSwap::from_pointee(snapshot),
             seats,
             budget: Arc::default(),
             logging: options.log.is_some(),

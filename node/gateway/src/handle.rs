@@ -12,8 +12,8 @@ use crate::{
     record::Outcome,
     relay::Relay,
     route::route,
-    thread::Worker,
     timer::Timer,
+    worker::Worker,
 };
 use http::{HeaderMap, Request, Response};
 use std::{cell::Cell, rc::Rc};

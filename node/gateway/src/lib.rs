@@ -1,38 +1,54 @@
 //! The request pipeline, one file a stage. The binary serves it over HTTP; any Rust program can embed it.
 
-mod answer;
-mod attempt;
+// The handle of a running gateway, and what runs it.
+mod gateway;
+mod serve;
+mod thread;
+mod worker;
+
+// One request, stage by stage.
+mod handle;
+
+mod receive;
+
 mod authenticate;
+
+mod route;
+
+mod attempt;
+mod prepare;
+
+mod inspect;
+mod stream;
+
+mod relay;
+
+mod answer;
+mod models;
+
+// What a request carries along.
+mod body;
+mod endpoint;
+mod flight;
+mod record;
+mod timer;
+
+// What requests share.
 mod budget;
 mod cause;
-mod flight;
-mod handle;
-mod inspect;
+mod state;
+mod upstream;
+
+// What answers without a network, and what is told to operators.
 mod log;
 mod metrics;
 mod mock;
-mod models;
-mod prepare;
-mod receive;
-mod record;
-mod relay;
-mod route;
-mod state;
-mod stream;
-mod timer;
-mod upstream;
 
-mod gateway;
-pub use gateway::{Gateway, HostSecrets, OpenError, Options};
-
+// Calls from inside of the process.
 mod client;
-pub use client::{Answered, Chat, Client, ClientError, Events};
 
-mod thread;
-pub use thread::Worker;
-
-mod endpoint;
-pub use endpoint::Endpoint;
-
-mod body;
 pub use body::{Answer, Cut, RequestBody};
+pub use client::{Answered, Chat, Client, ClientError, Events};
+pub use endpoint::Endpoint;
+pub use gateway::{Gateway, HostSecrets, OpenError, Options};
+pub use worker::Worker;

@@ -4,8 +4,8 @@ use crate::{
     Endpoint,
     cause::{Failed, Next},
     receive::Ask,
-    thread::ProviderLocal,
     upstream::Outgoing,
+    worker::ProviderLocal,
 };
 use http::{
     HeaderMap, HeaderValue, Method, Request, Uri,

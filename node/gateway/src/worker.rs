@@ -1,0 +1,135 @@
+//! What one data thread owns: its connections, its ids, its place among the others.
+
+use crate::{
+    budget::Budget,
+    gateway::Shared,
+    record::Record,
+    state::{KeyHealth, ProviderState},
+    thread::Seat,
+    upstream::Pool,
+};
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    hash::BuildHasherDefault,
+    rc::Rc,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
+use trestle_config::{FirstBytes, Snapshot};
+
+/// Records that may wait for the writer, per thread.
+const RING: usize = 8192;
+
+/// What a worker is made of; sent to its thread.
+pub(crate) struct WorkerParts {
+    /// The process's part.
+    pub(crate) shared: Arc<Shared>,
+    /// Which seat it takes.
+    pub(crate) index: usize,
+    /// Where its records go.
+    pub(crate) records: rtrb::Producer<Record>,
+    /// Seeds its ids.
+    pub(crate) seed: u128,
+}
+
+impl WorkerParts {
+    /// The two ends of a record ring.
+    pub(crate) fn ring() -> (rtrb::Producer<Record>, rtrb::Consumer<Record>) {
+        rtrb::RingBuffer::new(RING)
+    }
+}
+
+/// What one data thread owns. Never leaves its thread.
+pub struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) index: usize,
+    records: RefCell<rtrb::Producer<Record>>,
+    ids: Cell<u128>,
+    providers: RefCell<HashMap<Box<str>, Rc<ProviderLocal>>>,
+}
+
+/// A provider as one thread knows it.
+pub(crate) struct ProviderLocal {
+    /// Shared by all threads.
+    pub(crate) state: Arc<ProviderState>,
+    /// This thread's connections.
+    pub(crate) pool: Rc<RefCell<Pool>>,
+    keys: RefCell<HashMap<[u8; 32], Arc<KeyHealth>, BuildHasherDefault<FirstBytes>>>,
+}
+
+impl ProviderLocal {
+    /// The health of a key by its fingerprint.
+    pub(crate) fn key(&self, fingerprint: &[u8; 32]) -> Arc<KeyHealth> {
+        if let Some(health) = self.keys.borrow().get(fingerprint) {
+            return Arc::clone(health);
+        }
+        let health = self.state.key(fingerprint);
+        self.keys.borrow_mut().insert(*fingerprint, Arc::clone(&health));
+        health
+    }
+}
+
+impl Worker {
+    /// Takes its seat.
+    pub(crate) fn new(parts: WorkerParts) -> Self {
+        Self {
+            shared: parts.shared,
+            index: parts.index,
+            records: RefCell::new(parts.records),
+            ids: Cell::new(parts.seed | 1),
+            providers: RefCell::default(),
+        }
+    }
+
+    /// The snapshot that requests see now.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.shared.snapshot.load_full()
+    }
+
+    /// Its place among the threads.
+    pub(crate) fn seat(&self) -> &Seat {
+        &self.shared.seats[self.index]
+    }
+
+    /// The bound on held bytes.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.shared.budget
+    }
+
+    /// A number nobody else has; good as an id and for chance, not for secrets.
+    pub(crate) fn random(&self) -> u128 {
+        // xorshift128 with a Weyl step.
+        let mut x = self.ids.get();
+        x ^= x << 23;
+        x ^= x >> 17;
+        x ^= x << 26;
+        self.ids.set(x);
+        x.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
+    }
+
+    /// A number from 0 up to and without 1.
+    pub(crate) fn chance(&self) -> f64 {
+        ((self.random() >> 75) as f64) / ((1u64 << 53) as f64)
+    }
+
+    /// What this thread knows of a provider.
+    pub(crate) fn provider(&self, name: &str) -> Rc<ProviderLocal> {
+        if let Some(local) = self.providers.borrow().get(name) {
+            return Rc::clone(local);
+        }
+        let local = Rc::new(ProviderLocal {
+            state: self.shared.provider(name),
+            pool: Rc::default(),
+            keys: RefCell::default(),
+        });
+        self.providers.borrow_mut().insert(name.into(), Rc::clone(&local));
+        local
+    }
+
+    /// Hands a record to the writer, or counts it as lost.
+    pub(crate) fn log(&self, record: Record) {
+        if self.shared.logging && self.records.borrow_mut().push(record).is_err() {
+            self.seat().records_dropped.fetch_add(1, Relaxed);
+        }
+    }
+}
