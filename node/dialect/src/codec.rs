@@ -1,6 +1,6 @@
 //! The seams of this crate: what a dialect must do towards clients (`Inbound`) and towards providers (`Outbound`).
 
-use crate::{Edits, Envelope, Failure, Fault, Refusal, Target, ir, sse};
+use crate::{Edits, Envelope, Failure, Fault, Refusal, Target, ir, json::Raw, sse};
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,7 +95,10 @@ pub trait Outbound: Send + Sync {
     fn glance(&self, event: &sse::Event<'_>, look: Look) -> Glance;
 
     /// The usage that a whole answer reports, for the meter; `None` where there is none.
-    fn usage(&self, body: &[u8]) -> Option<ir::Usage>;
+    fn usage(&self, answer: Raw<'_>) -> Option<ir::Usage>;
+
+    /// The same from the last bytes of an answer that was too large to be read whole.
+    fn usage_in_tail(&self, tail: &[u8]) -> Option<ir::Usage>;
 }
 
 /// How closely to look at an event.

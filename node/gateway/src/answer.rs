@@ -37,7 +37,7 @@ pub(crate) fn head(flight: &Flight, content: Content, dropped: &[String]) -> Hea
     if content == Content::Events {
         headers.insert(CACHE_CONTROL, NO_CACHE.clone());
     }
-    if let Ok(id) = HeaderValue::from_bytes(&flight.id_hex()) {
+    if let Ok(id) = HeaderValue::from_bytes(&flight.record.id_hex()) {
         if record.endpoint.dialect() == Dialect::AnthropicMessages {
             headers.insert(ANTHROPIC_REQUEST_ID, id.clone());
         }

@@ -20,6 +20,7 @@ use http::{
 };
 use std::{
     collections::VecDeque,
+    pin::pin,
     rc::Rc,
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -206,7 +207,7 @@ impl Walk<'_> {
         self.timer.stage(target.config.times.first_token);
         let slot = self
             .timer
-            .within(state::acquire(&target.local.state, provider.concurrency, provider.queue))
+            .within(pin!(state::acquire(&target.local.state, provider.concurrency, provider.queue)))
             .await;
         let slot = match slot {
             Ok(Ok(slot)) => slot,
@@ -224,9 +225,9 @@ impl Walk<'_> {
                     .ask
                     .decoded()
                     .map_err(|refusal| Failed::new("invalid_request", Next::Stop, refusal.message))?;
-                let answering =
-                    mock::answer(settings, asked, (&target.config.model, target.prepared.dialect));
-                self.timer.within(answering).await.map_err(timed_out)?
+                let mut answering =
+                    Box::pin(mock::answer(settings, asked, (&target.config.model, target.prepared.dialect)));
+                self.timer.within(answering.as_mut()).await.map_err(timed_out)?
             }
             ProviderKind::Remote(remote) => {
                 let operation = self.ask.endpoint.operation(target.prepared.dialect);
@@ -242,7 +243,8 @@ impl Walk<'_> {
                     credential,
                 );
                 let mode = if self.ask.stream { Mode::Driven } else { Mode::Spawned };
-                let sending = upstream::send(&target.local.pool, (remote.origin(), provider), request, mode);
+                let sending =
+                    pin!(upstream::send(&target.local.pool, (remote.origin(), provider), request, mode));
                 let (head, source) = self.timer.within(sending).await.map_err(timed_out)??;
                 (head.status, head.headers, source)
             }
@@ -272,7 +274,8 @@ impl Walk<'_> {
         match (self.ask.stream, events) {
             (true, true) => {
                 let stream = Stream::new(body, self.translation(target));
-                Ok(Won::Events(Box::new(inspect::commit(stream, self.flight, self.timer).await?)))
+                let commit = Box::pin(inspect::commit(stream, self.flight, self.timer));
+                Ok(Won::Events(Box::new(commit.await?)))
             }
             (false, false) => self.whole(target, headers, body).await,
             (true, false) => Err(Failed::malformed("the provider did not answer with a stream")),
@@ -322,11 +325,11 @@ impl Walk<'_> {
             return Ok(Won::Parts(parts, body, length));
         }
         let bytes = joined(parts);
-        if json::Raw::parse(&bytes).is_err() {
+        let Ok(answer) = json::Raw::parse(&bytes) else {
             return Err(Failed::malformed("the provider's answer is not JSON"));
-        }
+        };
         let codec = outbound(theirs);
-        if let Some(usage) = codec.usage(&bytes) {
+        if let Some(usage) = codec.usage(answer) {
             self.flight.usage(usage);
         }
         if same {
@@ -341,7 +344,7 @@ impl Walk<'_> {
     async fn collect(&mut self, body: &mut Incoming, max: usize) -> Result<(VecDeque<Bytes>, bool), Failed> {
         let (mut parts, mut bytes) = (VecDeque::new(), 0);
         loop {
-            match self.timer.within(body.chunk()).await {
+            match self.timer.within(pin!(body.chunk())).await {
                 Err(expired) => return Err(timed_out(expired)),
                 Ok(None) => return Ok((parts, true)),
                 Ok(Some(Err(broken))) => return Err(broken.into()),

@@ -36,12 +36,7 @@ impl Flight {
 
     /// Our id of the request, 32 hexadecimal digits.
     pub(crate) fn id(&self) -> String {
-        self.id_hex().into_iter().map(char::from).collect()
-    }
-
-    /// The same as bytes.
-    pub(crate) fn id_hex(&self) -> [u8; 32] {
-        std::array::from_fn(|i| b"0123456789abcdef"[(self.record.id >> (124 - 4 * i)) as usize & 15])
+        self.record.id_text()
     }
 
     /// Notes a refusal of ours.
@@ -74,10 +69,7 @@ impl Flight {
 
     /// Notes usage; what a later report leaves out stays as it was.
     pub(crate) fn usage(&mut self, usage: Usage) {
-        let so_far = self.record.usage.unwrap_or_default();
-        let input = if usage.input == 0 { so_far } else { usage };
-        self.record.usage =
-            Some(Usage { output: usage.output.max(so_far.output), reasoning: usage.reasoning, ..input });
+        self.record.usage = Some(self.record.usage.unwrap_or_default().merge(usage));
     }
 
     fn settle(&mut self) {

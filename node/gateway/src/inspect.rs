@@ -7,7 +7,7 @@ use crate::{
     stream::{Step, Stream},
     timer::{Expired, Timer},
 };
-use std::future::poll_fn;
+use std::{future::poll_fn, pin::pin};
 
 /// Lifecycle frames beyond this commit the stream: they are no longer lifecycle frames.
 const HELD_BYTES_MAX: usize = 256 * 1024;
@@ -19,7 +19,7 @@ pub(crate) async fn commit(
     timer: &mut Timer,
 ) -> Result<Stream, Failed> {
     loop {
-        let step = timer.within(poll_fn(|cx| stream.poll_step(flight, cx))).await;
+        let step = timer.within(pin!(poll_fn(|cx| stream.poll_step(flight, cx)))).await;
         match step {
             Err(Expired::Stage) => return Err(Failed::first_token_timeout()),
             Err(Expired::Total) => return Err(Failed::total_timeout()),

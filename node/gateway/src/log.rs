@@ -74,7 +74,7 @@ fn line(record: &Record, out: &mut Vec<u8>) {
     let mut json = Json::with_capacity(512);
     json.begin_object();
     field(&mut json, "time", &humantime::format_rfc3339_millis(record.at).to_string());
-    field(&mut json, "request_id", &format!("{:032x}", record.id));
+    field(&mut json, "request_id", &record.id_text());
     optional(&mut json, "client_request_id", record.client_id.as_deref());
     field(&mut json, "endpoint", record.endpoint.name());
     optional(&mut json, "key", record.caller.as_ref().map(|caller| &*caller.name));
@@ -142,7 +142,8 @@ fn attempts(json: &mut Json, attempts: &[Attempt]) {
 }
 
 fn millis(time: Duration) -> String {
-    format!("{:.3}", time.as_secs_f64() * 1e3)
+    let micros = time.as_micros();
+    format!("{}.{:03}", micros / 1000, micros % 1000)
 }
 
 fn field(json: &mut Json, name: &str, value: &str) {

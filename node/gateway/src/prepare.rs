@@ -45,12 +45,13 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
         params: &target.params,
         wants_max_completion_tokens: local.state.wants_max_completion_tokens(&target.model),
     };
+    let codec = outbound(theirs);
     let same = !matches!(ask.endpoint, Endpoint::Generate(dialect) if dialect != theirs);
-    let lacks = if same { provider.quirks.lacks } else { provider.quirks.lacks.with(inexpressible(theirs)) };
+    let lacks =
+        if same { provider.quirks.lacks } else { provider.quirks.lacks.with(codec.lacks_in_translation()) };
     if !lacks.is_empty() && matches!(ask.endpoint, Endpoint::Generate(_)) {
         suits(ask, target, lacks)?;
     }
-    let codec = outbound(theirs);
     let (pieces, dropped) = if !same {
         let encoded =
             ask.decoded().and_then(|request| codec.encode_request(request, &wire)).map_err(unfit)?;
@@ -68,16 +69,6 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
 fn dialect_of(ask: &Ask, provider: &ProviderConfig) -> Dialect {
     let ours = ask.dialect();
     if provider.dialects.contains(&ours) { ours } else { provider.dialects.first().copied().unwrap_or(ours) }
-}
-
-/// What a dialect has no words for when the request comes from another one.
-const fn inexpressible(theirs: Dialect) -> Features {
-    match theirs {
-        Dialect::OpenAiChat => Features::SERVER_TOOLS,
-        Dialect::AnthropicMessages => {
-            Features::SERVER_TOOLS.with(Features::CHOICES).with(Features::LOGPROBS).with(Features::AUDIO)
-        }
-    }
 }
 
 fn suits(ask: &Ask, target: &TargetConfig, lacks: Features) -> Result<(), Failed> {

@@ -92,6 +92,16 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// Our id, 32 hexadecimal digits.
+    pub(crate) fn id_hex(&self) -> [u8; 32] {
+        std::array::from_fn(|i| b"0123456789abcdef"[(self.id >> (124 - 4 * i)) as usize & 15])
+    }
+
+    /// The same as text.
+    pub(crate) fn id_text(&self) -> String {
+        self.id_hex().map(char::from).iter().collect()
+    }
+
     /// A record that begins now.
     pub(crate) fn new(id: u128, endpoint: Endpoint) -> Self {
         Self {

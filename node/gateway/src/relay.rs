@@ -210,7 +210,7 @@ impl Inner {
             }
             Poll::Ready(None) => {
                 if let Some(usage) =
-                    outbound(*dialect).usage(&tail.iter().flatten().copied().collect::<Vec<_>>())
+                    outbound(*dialect).usage_in_tail(&tail.iter().flatten().copied().collect::<Vec<_>>())
                 {
                     self.flight.usage(usage);
                 }

@@ -2,7 +2,7 @@
 
 use std::{
     future::{Future, poll_fn},
-    pin::{Pin, pin},
+    pin::Pin,
     task::{Context, Poll},
     time::{Duration, Instant},
 };
@@ -66,9 +66,8 @@ impl Timer {
         Poll::Pending
     }
 
-    /// Runs a future within the limits.
-    pub(crate) async fn within<F: Future>(&mut self, future: F) -> Result<F::Output, Expired> {
-        let mut future = pin!(future);
+    /// Runs a future within the limits. It is pinned by the caller: passed by value it would lie there twice.
+    pub(crate) async fn within<F: Future>(&mut self, mut future: Pin<&mut F>) -> Result<F::Output, Expired> {
         poll_fn(|cx| match future.as_mut().poll(cx) {
             Poll::Ready(output) => Poll::Ready(Ok(output)),
             Poll::Pending => self.poll_expired(cx).map(Err),
@@ -80,6 +79,7 @@ impl Timer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::pin::pin;
 
     #[tokio::test]
     async fn the_earlier_limit_is_armed() {
@@ -88,15 +88,15 @@ mod tests {
         timer.stage(Duration::from_secs(2));
         assert!(timer.armed < timer.total);
         assert!(timer.left() <= Duration::from_secs(10));
-        assert_eq!(timer.within(async { 7 }).await, Ok(7));
+        assert_eq!(timer.within(pin!(async { 7 })).await, Ok(7));
     }
 
     #[tokio::test]
     async fn a_limit_ends_what_never_ends() {
         let mut timer = Timer::new(Instant::now() + Duration::from_secs(30));
         timer.stage(Duration::from_millis(5));
-        assert_eq!(timer.within(std::future::pending::<()>()).await, Err(Expired::Stage));
+        assert_eq!(timer.within(pin!(std::future::pending::<()>())).await, Err(Expired::Stage));
         let mut timer = Timer::new(Instant::now() + Duration::from_millis(5));
-        assert_eq!(timer.within(std::future::pending::<()>()).await, Err(Expired::Total));
+        assert_eq!(timer.within(pin!(std::future::pending::<()>())).await, Err(Expired::Total));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     ir::Usage,
-    json::{Raw, Writer, unescape},
+    json::{Raw, Writer},
 };
 
 /// Reads a usage object; `None` if it has no count that we know.
@@ -12,12 +12,12 @@ pub(super) fn decode(value: Raw<'_>) -> Option<Usage> {
     for member in value.members() {
         let number = member.value.u64();
         let count = number.unwrap_or(0);
-        match &*unescape(member.key) {
-            "input_tokens" => uncached = count,
-            "output_tokens" => usage.output = count,
-            "cache_read_input_tokens" => usage.cache_read = count,
-            "cache_creation_input_tokens" => usage.cache_write = usage.cache_write.max(count),
-            "cache_creation" => {
+        match member.key {
+            b"input_tokens" => uncached = count,
+            b"output_tokens" => usage.output = count,
+            b"cache_read_input_tokens" => usage.cache_read = count,
+            b"cache_creation_input_tokens" => usage.cache_write = usage.cache_write.max(count),
+            b"cache_creation" => {
                 let count = |name| member.value.get(name).and_then(Raw::u64).unwrap_or(0);
                 let (short, long) = (count("ephemeral_5m_input_tokens"), count("ephemeral_1h_input_tokens"));
                 usage.cache_write_1h = long;

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use std::ops::Range;
 
 /// What is sent: slices of the client's body and the pieces put between them.
-pub type Pieces = SmallVec<[Bytes; 8]>;
+pub type Pieces = SmallVec<[Bytes; 4]>;
 
 /// Changes to a body, by span. Bytes outside of them are not touched. All are made to the same envelope. Names mean
 /// the members as earlier changes have left them: what was renamed is found by its new name.

@@ -5,6 +5,7 @@ use crate::{
     DecodeEvents, Edits, EncodeEvents, Encoded, Envelope, Failure, Fault, Glance, Inbound, Look, Outbound,
     Refusal, StreamContext, Target, fault,
     ir::{self, Features},
+    json::Raw,
     sse,
 };
 use bytes::Bytes;
@@ -71,7 +72,11 @@ impl Outbound for OpenAiChat {
         events::glance(event, look)
     }
 
-    fn usage(&self, body: &[u8]) -> Option<ir::Usage> {
-        crate::usage::find(body, usage::decode)
+    fn usage(&self, answer: Raw<'_>) -> Option<ir::Usage> {
+        answer.get("usage").and_then(usage::decode)
+    }
+
+    fn usage_in_tail(&self, tail: &[u8]) -> Option<ir::Usage> {
+        crate::usage::find(tail, usage::decode)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     ir::Usage,
-    json::{Raw, Writer, unescape},
+    json::{Raw, Writer},
 };
 
 /// Reads a usage object; `None` if it has no count that we know.
@@ -11,32 +11,44 @@ pub(super) fn decode(value: Raw<'_>) -> Option<Usage> {
     let (mut known, mut total) = (false, None);
     for member in value.members() {
         let number = member.value.u64();
-        match &*unescape(member.key) {
-            "prompt_tokens" => {
+        // Nobody escapes these names; one that did would not be counted.
+        match member.key {
+            b"prompt_tokens" => {
                 usage.input = number.unwrap_or(0);
                 known |= number.is_some();
             }
-            "completion_tokens" => {
+            b"completion_tokens" => {
                 usage.output = number.unwrap_or(0);
                 known |= number.is_some();
             }
-            "total_tokens" => total = number,
+            b"total_tokens" => total = number,
             // Moonshot and DeepSeek.
-            "cached_tokens" | "prompt_cache_hit_tokens" => {
+            b"cached_tokens" | b"prompt_cache_hit_tokens" => {
                 usage.cache_read = usage.cache_read.max(number.unwrap_or(0));
             }
-            "prompt_tokens_details" => {
-                let count = |name| member.value.get(name).and_then(Raw::u64).unwrap_or(0);
-                usage.cache_read = usage.cache_read.max(count("cached_tokens"));
-                usage.audio_input = count("audio_tokens");
-                // OpenRouter, and we ourselves.
-                usage.cache_write = count("cache_write_tokens");
-                usage.cache_write_1h = count("cache_write_1h_tokens").min(usage.cache_write);
+            b"prompt_tokens_details" => {
+                for detail in member.value.members() {
+                    let count = detail.value.u64().unwrap_or(0);
+                    match detail.key {
+                        b"cached_tokens" => usage.cache_read = usage.cache_read.max(count),
+                        b"audio_tokens" => usage.audio_input = count,
+                        // OpenRouter, and we ourselves.
+                        b"cache_write_tokens" => usage.cache_write = count,
+                        b"cache_write_1h_tokens" => usage.cache_write_1h = count,
+                        _ => {}
+                    }
+                }
+                usage.cache_write_1h = usage.cache_write_1h.min(usage.cache_write);
             }
-            "completion_tokens_details" => {
-                let count = |name| member.value.get(name).and_then(Raw::u64).unwrap_or(0);
-                usage.reasoning = count("reasoning_tokens");
-                usage.audio_output = count("audio_tokens");
+            b"completion_tokens_details" => {
+                for detail in member.value.members() {
+                    let count = detail.value.u64().unwrap_or(0);
+                    match detail.key {
+                        b"reasoning_tokens" => usage.reasoning = count,
+                        b"audio_tokens" => usage.audio_output = count,
+                        _ => {}
+                    }
+                }
             }
             _ => {}
         }

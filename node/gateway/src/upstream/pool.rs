@@ -228,7 +228,8 @@ pub(crate) async fn send(
         let reused = kept.is_some();
         let ready = match kept {
             Some(ready) => ready,
-            None => open(pool, (origin, config), mode).await?,
+            // Boxed: it is rare, and large, and would make each request's future as large.
+            None => Box::pin(open(pool, (origin, config), mode)).await?,
         };
         let sent = match ready {
             Ready::Alone(mut link) => link.send(request).await.map(|answer| {
