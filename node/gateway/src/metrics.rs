@@ -303,6 +303,11 @@ fn render_gauges(out: &mut Exposition, shared: &Shared) {
     for (name, state) in &providers {
         out.sample("trestle_provider_in_flight", &[("provider", name)], f64::from(state.slots.used()));
     }
+    out.family("trestle_upstream_connections_total", "counter", "Connections opened to a provider.");
+    for (name, state) in &providers {
+        let opened = state.connections.load(Relaxed);
+        out.sample("trestle_upstream_connections_total", &[("provider", name)], opened as f64);
+    }
     out.family("trestle_provider_queue", "gauge", "Calls to a provider that wait for a slot now.");
     for (name, state) in &providers {
         out.sample("trestle_provider_queue", &[("provider", name)], f64::from(state.slots.waiting()));

@@ -29,6 +29,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct ProviderState {
     /// Calls that run and wait.
     pub(crate) slots: Slots,
+    /// Connections opened so far.
+    pub(crate) connections: AtomicU64,
     keys: Mutex<HashMap<[u8; 32], Arc<KeyHealth>>>,
     any_learned: AtomicBool,
     learned: Mutex<HashSet<Box<str>>>,

@@ -117,9 +117,10 @@ impl Worker {
         if let Some(local) = self.providers.borrow().get(name) {
             return Rc::clone(local);
         }
+        let state = self.shared.provider(name);
         let local = Rc::new(ProviderLocal {
-            state: self.shared.provider(name),
-            pool: Rc::default(),
+            pool: Rc::new(RefCell::new(Pool::new(Arc::clone(&state)))),
+            state,
             keys: RefCell::default(),
         });
         self.providers.borrow_mut().insert(name.into(), Rc::clone(&local));

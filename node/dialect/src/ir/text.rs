@@ -67,7 +67,7 @@ impl Text {
 
     /// Whether the plain string is this one.
     pub fn is(&self, plain: &str) -> bool {
-        self.0 == plain.as_bytes() || self.plain() == plain
+        json::escapes_to(&self.0, plain)
     }
 
     /// Several texts with a separator (already escaped) between them.

@@ -49,7 +49,7 @@ impl Source {
     /// A body on an HTTP/1 connection.
     pub(crate) fn alone(frames: hyper::body::Incoming, link: Link, pool: Rc<RefCell<Pool>>) -> Self {
         let mut source = Self::Alone(Box::new(Alone { frames, link, pool }));
-        source.release();
+        source.release_at_end();
         source
     }
 
@@ -58,14 +58,21 @@ impl Source {
         Self::Shared(frames, counted)
     }
 
-    /// Gives the connection back once the body has ended.
-    fn release(&mut self) {
+    /// Gives the connection back as soon as it is known that the body has ended: with a length after its last byte,
+    /// in chunks only once the end itself was read.
+    fn release_at_end(&mut self) {
         let ended = match self {
             Self::Alone(alone) => alone.frames.is_end_stream(),
             Self::Shared(frames, _) => frames.is_end_stream(),
             Self::Mock(_) | Self::Done => false,
         };
-        if ended && let Self::Alone(alone) = std::mem::replace(self, Self::Done) {
+        if ended {
+            self.release();
+        }
+    }
+
+    fn release(&mut self) {
+        if let Self::Alone(alone) = std::mem::replace(self, Self::Done) {
             let Alone { frames, link, pool } = *alone;
             drop(frames);
             pool.borrow_mut().checkin(link);
@@ -92,7 +99,6 @@ impl Source {
             match ready!(next) {
                 None => {
                     self.release();
-                    *self = Self::Done;
                     return Poll::Ready(None);
                 }
                 Some(Err(_)) => {
@@ -100,7 +106,7 @@ impl Source {
                     return Poll::Ready(Some(Err(Broken::Connection)));
                 }
                 Some(Ok(frame)) => {
-                    self.release();
+                    self.release_at_end();
                     // Trailers say nothing that we need.
                     if let Ok(data) = frame.into_data() {
                         return Poll::Ready(Some(Ok(data)));

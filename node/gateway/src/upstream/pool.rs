@@ -3,6 +3,7 @@
 //! for each event, for single answers spawning is cheaper. HTTP/2 connections are shared and always spawned.
 
 use super::{ConnectError, Outgoing, connect, connect::Io, incoming};
+use crate::state::ProviderState;
 use http::{Request, response::Parts};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::TokioIo;
@@ -12,6 +13,7 @@ use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
     rc::Rc,
+    sync::{Arc, atomic::Ordering::Relaxed},
     task::{Context, Poll},
     time::{Duration, Instant},
 };
@@ -37,8 +39,8 @@ pub(crate) enum Mode {
 }
 
 /// The connections of one thread to one provider.
-#[derive(Default)]
 pub(crate) struct Pool {
+    state: Arc<ProviderState>,
     identity: Option<Identity>,
     spawned: VecDeque<Link>,
     driven: VecDeque<Link>,
@@ -49,7 +51,7 @@ pub(crate) struct Pool {
 #[derive(PartialEq, Eq)]
 struct Identity {
     origin: Origin,
-    ca: Option<std::sync::Arc<str>>,
+    ca: Option<Arc<str>>,
     server_name: Option<Box<str>>,
     http2: bool,
     private: bool,
@@ -153,6 +155,11 @@ impl From<hyper::client::conn::TrySendError<Request<Outgoing>>> for TryError {
 }
 
 impl Pool {
+    /// An empty pool; what is opened counts in `state`.
+    pub(crate) fn new(state: Arc<ProviderState>) -> Self {
+        Self { state, identity: None, spawned: VecDeque::new(), driven: VecDeque::new(), shared: Vec::new() }
+    }
+
     /// Forgets connections that were made for another address or trust.
     fn keep_for(&mut self, origin: &Origin, config: &ProviderConfig) {
         let same = self.identity.as_ref().is_some_and(|id| {
@@ -171,7 +178,7 @@ impl Pool {
                     http2: config.http2_prior_knowledge,
                     private: config.private_addresses,
                 }),
-                ..Self::default()
+                ..Self::new(Arc::clone(&self.state))
             };
         }
     }
@@ -287,6 +294,7 @@ async fn open(
 ) -> Result<Ready, ConnectError> {
     let connecting = async {
         let (io, http2) = connect::connect(origin, config).await?;
+        pool.borrow().state.connections.fetch_add(1, Relaxed);
         if http2 { handshake_http2(pool, io).await } else { handshake_http1(io, mode).await }
     };
     tokio::time::timeout(config.times.connect, connecting).await.unwrap_or(Err(ConnectError::Timeout))

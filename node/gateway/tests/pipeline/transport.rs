@@ -99,6 +99,20 @@ async fn a_kept_connection_that_the_upstream_closed_is_not_an_error() {
 }
 
 #[tokio::test]
+async fn connections_are_used_again() {
+    let bed = Bed::new("");
+    for stream in [false, true] {
+        for _ in 0..20 {
+            let answer = ask(&bed.gateway, "a/gpt-4o-mini+tokens=3", stream).await;
+            assert_eq!(answer.status, 200, "{}", answer.text());
+        }
+    }
+    // Each data thread opens at most one for streams and one for the rest.
+    let threads = std::thread::available_parallelism().unwrap().get();
+    assert!(bed.metric("trestle_upstream_connections_total") <= (2 * threads) as f64);
+}
+
+#[tokio::test]
 async fn limits_in_time_are_told_by_their_name() {
     // Accepts connections, by the kernel, and never says a word.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
