@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn bombs_cuts_and_lies_are_errors() {
-        let bomb = gzip(&vec![0; 50_000_000]);
+        let bomb = gzip(&vec![0; 5_000_000]);
         assert_eq!(inflate("gzip", 1_000_000).unwrap().unwrap().push(&bomb), Err(InflateError::TooLarge));
         let packed = gzip(b"hello");
         let mut cut = inflate("gzip", 100).unwrap().unwrap();

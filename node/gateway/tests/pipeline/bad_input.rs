@@ -80,7 +80,7 @@ async fn bombs_and_lies_about_the_encoding_are_refused() {
     use std::io::Write as _;
     let bed = Bed::new("settings: { require_keys: false, body_bytes_max: 1000000 }");
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    gzip.write_all(&vec![b' '; 200_000_000]).unwrap();
+    gzip.write_all(&vec![b' '; 20_000_000]).unwrap();
     let bomb = gzip.finish().unwrap();
     assert!(bomb.len() < 1_000_000);
     let answer = bed.ask(CHAT, &[("content-encoding", "gzip")], bomb).await;
