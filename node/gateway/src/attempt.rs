@@ -221,10 +221,7 @@ impl Walk<'_> {
         let sent = Instant::now();
         let (status, headers, source) = match &provider.kind {
             ProviderKind::Mock(settings) => {
-                let asked = self
-                    .ask
-                    .decoded()
-                    .map_err(|refusal| Failed::new("invalid_request", Next::Stop, refusal.message))?;
+                let asked = self.ask.decoded().map_err(Failed::unreadable)?;
                 let mut answering =
                     Box::pin(mock::answer(settings, asked, (&target.config.model, target.prepared.dialect)));
                 self.timer.within(answering.as_mut()).await.map_err(timed_out)?

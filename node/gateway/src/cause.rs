@@ -3,7 +3,7 @@
 use crate::upstream::{Broken, ConnectError, SendError};
 use http::{HeaderMap, header::RETRY_AFTER};
 use std::time::{Duration, SystemTime};
-use trestle_dialect::{Category, Fault, RefusalKind};
+use trestle_dialect::{Category, Fault, Refusal, RefusalKind};
 
 /// A key that was refused is left out this long.
 const BAD_KEY: Duration = Duration::from_secs(60);
@@ -36,6 +36,8 @@ pub(crate) struct Failed {
     pub(crate) fault: Option<Box<Fault>>,
     /// Our own words where it did not.
     pub(crate) message: String,
+    /// The member of the request at fault, where it is our own finding.
+    pub(crate) param: Option<String>,
     /// When the upstream asks to come back.
     pub(crate) retry_after: Option<Duration>,
 }
@@ -43,7 +45,7 @@ pub(crate) struct Failed {
 impl Failed {
     /// A failure of our own finding.
     pub(crate) fn new(cause: &'static str, next: Next, message: impl ToString) -> Self {
-        Self { cause, next, fault: None, message: message.to_string(), retry_after: None }
+        Self { cause, next, fault: None, message: message.to_string(), param: None, retry_after: None }
     }
 
     /// The answer began too late.
@@ -69,7 +71,25 @@ impl Failed {
     /// The provider reported an error.
     pub(crate) fn fault(fault: Fault, retry_after: Option<Duration>) -> Self {
         let (cause, next) = judge(fault.category, retry_after);
-        Self { cause, next, message: fault.message.clone(), fault: Some(Box::new(fault)), retry_after }
+        let message = fault.message.clone();
+        Self { cause, next, message, fault: Some(Box::new(fault)), param: None, retry_after }
+    }
+
+    /// The request makes no sense in its own dialect, so nobody could serve it.
+    pub(crate) fn unreadable(refusal: Refusal) -> Self {
+        let param = refusal.param;
+        Self { param, ..Self::new("invalid_request", Next::Stop, refusal.message) }
+    }
+
+    /// The target cannot express the request; another one might.
+    pub(crate) fn unfit(refusal: Refusal) -> Self {
+        let message = match &refusal.param {
+            Some(param) if !refusal.message.contains(param.as_str()) => {
+                format!("{param}: {}", refusal.message)
+            }
+            _ => refusal.message.into_owned(),
+        };
+        Self { param: refusal.param, ..Self::new("unsupported", Next::Onward, message) }
     }
 
     /// Whether the same request may well succeed later or elsewhere.

@@ -120,6 +120,7 @@ fn lost(flight: Flight, failed: &Failed, dialect: Option<Dialect>) -> Response<A
     };
     let mut refusal = Refusal::new(kind, message);
     refusal.retry_after = refusal.retry_after.map(|default| failed.retry_after.unwrap_or(default));
+    refusal.param.clone_from(&failed.param);
     refusal.attempts.clone_from(&flight.record.attempts);
     answer::refusal(flight, &refusal)
 }

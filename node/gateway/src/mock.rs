@@ -13,7 +13,7 @@ use std::{
     pin::Pin,
     sync::atomic::{AtomicU32, Ordering::Relaxed},
     task::{Context, Poll},
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tokio::time::{Sleep, sleep};
 use trestle_config::MockSettings;
@@ -137,7 +137,7 @@ pub(crate) async fn answer(
     let context = StreamContext {
         request_id: "mock".to_owned(),
         model: model.to_owned(),
-        created: 0,
+        created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         include_usage: true,
     };
     let chunks = if asked.stream {

@@ -15,7 +15,7 @@ use http::{
 use smallvec::smallvec;
 use trestle_config::{Credential, ProviderConfig, TargetConfig};
 use trestle_dialect::{
-    Dialect, Edits, Pieces, Refusal, Target,
+    Dialect, Edits, Pieces, Target,
     ir::{Features, Json, Text},
     json, outbound,
 };
@@ -53,11 +53,11 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
         suits(ask, target, lacks)?;
     }
     let (pieces, dropped) = if !same {
-        let encoded =
-            ask.decoded().and_then(|request| codec.encode_request(request, &wire)).map_err(unfit)?;
+        let request = ask.decoded().map_err(Failed::unreadable)?;
+        let encoded = codec.encode_request(request, &wire).map_err(Failed::unfit)?;
         (smallvec![encoded.body.into()], encoded.dropped)
     } else if matches!(ask.endpoint, Endpoint::Generate(_)) {
-        let (edits, dropped) = codec.edit_request(&ask.envelope, &wire).map_err(unfit)?;
+        let (edits, dropped) = codec.edit_request(&ask.envelope, &wire).map_err(Failed::unfit)?;
         (edits.apply(&ask.envelope), dropped)
     } else {
         (passed_on(ask, &wire), Vec::new())
@@ -72,21 +72,13 @@ fn dialect_of(ask: &Ask, provider: &ProviderConfig) -> Dialect {
 }
 
 fn suits(ask: &Ask, target: &TargetConfig, lacks: Features) -> Result<(), Failed> {
-    let needs = ask.decoded().map_err(unfit)?.needs.and(lacks);
+    let needs = ask.decoded().map_err(Failed::unreadable)?.needs.and(lacks);
     if needs.is_empty() {
         return Ok(());
     }
     let names: Vec<_> = needs.names().collect();
     let message = format!("{} cannot serve this request: it needs {}", target.name, names.join(", "));
     Err(Failed::new("unsupported", Next::Onward, message))
-}
-
-fn unfit(refusal: Refusal) -> Failed {
-    let message = match &refusal.param {
-        Some(param) if !refusal.message.contains(param.as_str()) => format!("{param}: {}", refusal.message),
-        _ => refusal.message.into_owned(),
-    };
-    Failed::new("unsupported", Next::Onward, message)
 }
 
 /// Embeddings and text completions are not translated: only what must change is changed.

@@ -61,21 +61,6 @@ def kinds(*names: str, native: str):
 gateway_only = pytest.mark.skipif(DIRECT, reason="a matter of the gateway")
 
 
-# What is known to be wrong; a test leaves this table with the mending.
-KNOWN_FAILURES = {
-    "test_chat[mock]": "the built-in mock answers with `created: 0`",
-    "test_stream_oddities_of_vendors[usage_placeholder-openai]": "usage with a placeholder choice is not cut out",
-    "test_bad_request_names_the_member[anthropic]": "a refusal before translation loses its `param`",
-    "test_bad_request_names_the_member[mock]": "likewise",
-}
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.name in KNOWN_FAILURES:
-            item.add_marker(pytest.mark.xfail(reason=KNOWN_FAILURES[item.name], strict=False))
-
-
 class Upstream:
     """What the mock upstream received."""
 

@@ -29,7 +29,7 @@ pub(in crate::openai_chat) fn glance(event: &sse::Event<'_>, look: Look) -> Glan
     }
     let usage = parts.usage.and_then(usage::decode);
     let choices = parts.choices;
-    let no_choice = choices.is_none_or(|choices| choices.elements().next().is_none());
+    let no_choice = choices.is_none_or(|choices| choices.elements().all(is_placeholder));
     let content = match look {
         Look::Meter => !no_choice,
         Look::Commit => choices.is_some_and(|choices| choices.elements().any(is_content)),
@@ -49,6 +49,12 @@ fn has_usage(data: &[u8]) -> bool {
         let value = behind.strip_prefix(b":").unwrap_or(behind).trim_ascii_start();
         !value.starts_with(b"null") || USAGE.find(value).is_some()
     })
+}
+
+/// Whether a choice says nothing at all: some providers put one beside the usage.
+fn is_placeholder(choice: Raw<'_>) -> bool {
+    let delta = choice.get("delta");
+    !is_content(choice) && delta.is_none_or(|delta| delta.members().next().is_none())
 }
 
 /// Whether a reader of the answer would see something of this choice.
