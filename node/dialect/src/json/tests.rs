@@ -42,6 +42,7 @@ fn accepts_json() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn refuses_what_is_not_json() {
     const VALUE: &str = "expected a value";
     const END: &str = "unexpected end of the text";
