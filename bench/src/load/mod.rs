@@ -14,7 +14,4 @@ pub use open::{Rate, at_rate};
 pub use pin::{pin_thread, raise_file_limit};
 pub use probe::probe;
 pub use requests::{Expect, KEYS, Prompt, Target, key, requests};
-pub use tally::Tally;
-
-/// Latencies in microseconds.
-pub type Latencies = hdrhistogram::Histogram<u64>;
+pub use tally::{Latencies, Tally};

@@ -3,6 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+/// Latencies in microseconds.
+pub type Latencies = hdrhistogram::Histogram<u64>;
+
 /// Counts of one load.
 #[derive(Debug, Default)]
 pub struct Tally {
