@@ -4,7 +4,9 @@
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use trestle_dialect::{Dialect, Envelope, Look, Quirks, StreamContext, Target, inbound, outbound, sse};
+use trestle_dialect::{
+    Dialect, Envelope, Look, Quirks, StreamContext, Target, inbound, json::Raw, outbound, sse,
+};
 
 const CHUNK: &[u8] = b"data: {\"id\":\"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWx\",\"object\":\"chat.completion.chunk\",\"created\":1700000000,\"model\":\"gpt-4o-mini-2024-07-18\",\"service_tier\":\"default\",\"system_fingerprint\":\"fp_0123456789\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"},\"logprobs\":null,\"finish_reason\":null}],\"usage\":null}\n\n";
 const BLOCK: &[u8] = b"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\" word\"}}\n\n";
@@ -45,7 +47,9 @@ fn looks(c: &mut Criterion) {
     }
     let body = answer();
     group.bench_function("usage of an answer", |b| {
-        b.iter(|| outbound(Dialect::OpenAiChat).usage(black_box(&body)));
+        b.iter(|| {
+            Raw::parse(black_box(&body)).map(|answer| outbound(Dialect::OpenAiChat).usage(answer)).ok()
+        });
     });
     group.finish();
 }

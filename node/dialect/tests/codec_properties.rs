@@ -54,7 +54,7 @@ fn response_survives(dialect: Dialect, response: &Response) -> Result<(), TestCa
     let encoded = inbound(dialect).encode_response(response, &context());
     prop_assert!(encoded.dropped.is_empty(), "{:?}", encoded.dropped);
     let body = Bytes::from(encoded.body);
-    prop_assert_eq!(outbound(dialect).usage(&body), response.usage);
+    prop_assert_eq!(outbound(dialect).usage(Raw::parse(&body).unwrap()), response.usage);
     prop_assert_eq!(&outbound(dialect).decode_response(&body).unwrap(), response);
     Ok(())
 }
@@ -107,7 +107,8 @@ fn request_is_handled(body: &Value) -> Result<(), TestCaseError> {
 fn answer_is_handled(body: &Value) -> Result<(), TestCaseError> {
     let body = Bytes::from(body.to_string());
     for dialect in Dialect::ALL {
-        outbound(dialect).usage(&body);
+        outbound(dialect).usage(Raw::parse(&body).unwrap());
+        outbound(dialect).usage_in_tail(&body);
         outbound(dialect).decode_fault(400, &body);
         let Ok(response) = outbound(dialect).decode_response(&body) else { continue };
         for other in Dialect::ALL {
@@ -244,7 +245,7 @@ proptest! {
         let body = Bytes::from(bytes);
         let event = sse::Event { raw: &body, name: b"error", data: Some(body.as_ref().into()) };
         for dialect in Dialect::ALL {
-            outbound(dialect).usage(&body);
+            outbound(dialect).usage_in_tail(&body);
             outbound(dialect).decode_fault(502, &body);
             prop_assert!(outbound(dialect).decode_response(&body).is_err());
             for look in [Look::Commit, Look::Meter] {

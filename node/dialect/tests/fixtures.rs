@@ -13,7 +13,7 @@ use std::{
 use trestle_dialect::{
     Dialect, Encoded, Envelope, Quirks, StreamContext, Target, inbound,
     ir::{Event, Message},
-    outbound, sse,
+    json, outbound, sse,
 };
 
 fn other(dialect: Dialect) -> Dialect {
@@ -67,7 +67,7 @@ fn dump_message(mut message: Message, text: &mut String) {
 
 fn response(dialect: Dialect, body: &Bytes) -> String {
     let mut response = outbound(dialect).decode_response(body).unwrap();
-    let usage = outbound(dialect).usage(body);
+    let usage = outbound(dialect).usage(json::Raw::parse(body).unwrap());
     assert_eq!(usage, response.usage, "the meter and the reader agree");
     let translated = inbound(other(dialect)).encode_response(&response, &context());
     let mut text = String::new();
