@@ -11,6 +11,9 @@ pub mod ir;
 mod failure;
 pub use failure::{Attempt, Category, Failure, Fault, Refusal, RefusalKind};
 
+mod hints;
+pub use hints::may_need;
+
 mod model_list;
 pub use model_list::model_list;
 

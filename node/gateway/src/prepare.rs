@@ -17,7 +17,7 @@ use trestle_config::{Credential, ProviderConfig, TargetConfig};
 use trestle_dialect::{
     Dialect, Edits, Pieces, Target,
     ir::{Features, Json, Text},
-    json, outbound,
+    json, may_need, outbound,
 };
 use trestle_provider::Provider;
 
@@ -27,8 +27,8 @@ static AGENT: HeaderValue = HeaderValue::from_static(concat!("trestle/", env!("C
 
 /// What is sent to a target, the same for each attempt.
 pub(crate) struct Prepared {
-    /// The body; a clone costs counts.
-    pub(crate) pieces: Pieces,
+    /// The body.
+    pub(crate) body: Outgoing,
     /// The dialect that it is in.
     pub(crate) dialect: Dialect,
     /// What could not be expressed.
@@ -62,7 +62,7 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
     } else {
         (passed_on(ask, &wire), Vec::new())
     };
-    Ok(Prepared { pieces, dropped, dialect: theirs })
+    Ok(Prepared { body: Outgoing::new(pieces), dropped, dialect: theirs })
 }
 
 /// The client's dialect where the provider speaks it, else the provider's best.
@@ -72,6 +72,9 @@ fn dialect_of(ask: &Ask, provider: &ProviderConfig) -> Dialect {
 }
 
 fn suits(ask: &Ask, target: &TargetConfig, lacks: Features) -> Result<(), Failed> {
+    if !may_need(&ask.envelope, lacks) {
+        return Ok(());
+    }
     let needs = ask.decoded().map_err(Failed::unreadable)?.needs.and(lacks);
     if needs.is_empty() {
         return Ok(());
@@ -116,7 +119,7 @@ pub(crate) fn request(
     if let Some((name, value)) = &credential.header {
         headers.insert(name.clone(), value.clone());
     }
-    let mut request = Request::new(Outgoing::new(prepared.pieces.clone()));
+    let mut request = Request::new(prepared.body.clone());
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::from(path);
     *request.headers_mut() = headers;

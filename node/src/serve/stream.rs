@@ -3,6 +3,7 @@
 use crate::serve::vitals::Vitals;
 use bytes::{Buf, BytesMut};
 use std::{
+    cell::RefCell,
     io::{self, IoSlice},
     pin::Pin,
     rc::Rc,
@@ -132,10 +133,10 @@ impl AsyncWrite for Stream {
             Transport::Plain(stream) if !is_joined(pieces) => {
                 Pin::new(stream).poll_write_vectored(context, pieces)
             }
-            Transport::Plain(stream) => {
-                let mut buffer = [0; JOINED_MAX];
-                Pin::new(stream).poll_write(context, join(pieces, &mut buffer))
-            }
+            Transport::Plain(stream) => JOINED.with_borrow_mut(|joined| {
+                join(pieces, joined);
+                Pin::new(stream).poll_write(context, joined)
+            }),
             // Copied together by TLS anyway.
             Transport::Tls(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
         };
@@ -171,15 +172,15 @@ fn is_joined(pieces: &[IoSlice<'_>]) -> bool {
     pieces.len() > 1 && pieces.iter().map(|piece| piece.len()).sum::<usize>() <= JOINED_MAX
 }
 
-/// The pieces one after the other, up to the size of the buffer.
-fn join<'a>(pieces: &[IoSlice<'_>], buffer: &'a mut [u8; JOINED_MAX]) -> &'a [u8] {
-    let mut length = 0;
-    for piece in pieces {
-        let fitting = piece.len().min(JOINED_MAX - length);
-        buffer[length..length + fitting].copy_from_slice(&piece[..fitting]);
-        length += fitting;
-    }
-    &buffer[..length]
+thread_local! {
+    // One for the thread, and never cleared by zeros: an array on the stack would be, for each write.
+    static JOINED: RefCell<Vec<u8>> = RefCell::new(Vec::with_capacity(JOINED_MAX));
+}
+
+/// The pieces one after the other.
+fn join(pieces: &[IoSlice<'_>], joined: &mut Vec<u8>) {
+    joined.clear();
+    pieces.iter().for_each(|piece| joined.extend_from_slice(piece));
 }
 
 #[cfg(test)]
@@ -196,13 +197,8 @@ mod tests {
         assert!(is_joined(&[IoSlice::new(b""), IoSlice::new(&large)]));
         assert!(!is_joined(&[IoSlice::new(b"a"), IoSlice::new(&large)]));
 
-        let mut buffer = [0; JOINED_MAX];
-        assert_eq!(join(&pieces(&[b"ab", b"", b"c"]), &mut buffer), b"abc");
-        assert_eq!(join(&[IoSlice::new(b""), IoSlice::new(&large)], &mut buffer), large);
-        assert_eq!(
-            join(&[IoSlice::new(&large), IoSlice::new(b"a")], &mut buffer),
-            large,
-            "the rest is not taken"
-        );
+        let mut joined = b"old".to_vec();
+        join(&pieces(&[b"ab", b"", b"c"]), &mut joined);
+        assert_eq!(joined, b"abc");
     }
 }

@@ -1,6 +1,7 @@
 //! Sockets to providers: plain or TLS, with small vectored writes joined.
 
 use std::{
+    cell::RefCell,
     io::{self, IoSlice},
     pin::Pin,
     task::{Context, Poll},
@@ -12,6 +13,11 @@ use tokio::{
 
 /// Up to this size the parts of a vectored write are joined: one short copy is cheaper for the kernel than a vector.
 const JOIN_MAX: usize = 4096;
+
+thread_local! {
+    // One for the thread, and never cleared by zeros: an array on the stack would be, for each write.
+    static JOINED: RefCell<Vec<u8>> = RefCell::new(Vec::with_capacity(JOIN_MAX));
+}
 
 /// A connection, plain or with TLS.
 pub(crate) enum Stream<T> {
@@ -49,13 +55,11 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Stream<T> {
                 if bufs.len() < 2 || total > JOIN_MAX {
                     return Pin::new(io).poll_write_vectored(cx, bufs);
                 }
-                let mut joined = [0; JOIN_MAX];
-                let mut at = 0;
-                for buf in bufs {
-                    joined[at..at + buf.len()].copy_from_slice(buf);
-                    at += buf.len();
-                }
-                Pin::new(io).poll_write(cx, &joined[..at])
+                JOINED.with_borrow_mut(|joined| {
+                    joined.clear();
+                    bufs.iter().for_each(|buf| joined.extend_from_slice(buf));
+                    Pin::new(io).poll_write(cx, joined)
+                })
             }
             Self::Tls(io) => Pin::new(io).poll_write_vectored(cx, bufs),
         }

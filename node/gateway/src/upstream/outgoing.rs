@@ -5,14 +5,16 @@ use http_body::{Body, Frame, SizeHint};
 use std::{
     convert::Infallible,
     pin::Pin,
+    rc::Rc,
     task::{Context, Poll},
 };
 use trestle_dialect::Pieces;
 
-/// Pieces to send, in order. A clone costs a count a piece.
+/// Pieces to send, in order. A clone is a count: each attempt sends the same pieces. Small, because hyper keeps room
+/// for 32 requests in the channel of each connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Outgoing {
-    pieces: Pieces,
+    pieces: Rc<[Bytes]>,
     next: usize,
 }
 
@@ -20,7 +22,7 @@ impl Outgoing {
     /// The pieces that are not empty.
     pub(crate) fn new(mut pieces: Pieces) -> Self {
         pieces.retain(|piece| !piece.is_empty());
-        Self { pieces, next: 0 }
+        Self { pieces: pieces.into_iter().collect(), next: 0 }
     }
 }
 
@@ -33,7 +35,7 @@ impl Body for Outgoing {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let me = self.get_mut();
-        let piece = me.pieces.get_mut(me.next).map(std::mem::take);
+        let piece = me.pieces.get(me.next).cloned();
         me.next += 1;
         Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
     }
