@@ -119,6 +119,8 @@ pub struct Glance {
     pub usage: Option<ir::Usage>,
     /// The event is there only to carry usage: it is cut out for a client that did not ask (OpenAI `choices: []`).
     pub usage_only: bool,
+    /// What is sent instead of the event, where the provider wrote something into it that clients stumble over.
+    pub replacement: Option<Vec<u8>>,
     /// An error event.
     pub fault: Option<Fault>,
     /// The proper end of the stream.

@@ -1,6 +1,12 @@
 //! Heads and error bodies of answers, in the client's dialect.
 
-use crate::{Answer, Endpoint, cause::Failed, flight::Flight, record::Outcome, worker::Worker};
+use crate::{
+    Answer, Endpoint,
+    cause::Failed,
+    flight::Flight,
+    record::{self, Outcome},
+    worker::Worker,
+};
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Response, StatusCode,
@@ -180,7 +186,7 @@ pub(crate) fn failure_event(flight: &Flight, dialect: Dialect, failed: &Failed) 
 
 /// The answer to a request whose handling panicked.
 pub(crate) fn panicked(worker: &Rc<Worker>, endpoint: Endpoint) -> Response<Answer> {
-    let id = format!("{:032x}", worker.random());
+    let id = String::from_utf8_lossy(&record::hex(worker.random())).into_owned();
     let failure = Failure {
         status: 500,
         category: Category::Api,
@@ -197,7 +203,9 @@ pub(crate) fn panicked(worker: &Rc<Worker>, endpoint: Endpoint) -> Response<Answ
 }
 
 /// An error for a request that is none of the pipeline's. Paths of Anthropic's get its shape.
-pub(crate) fn plain(path: &str, status: StatusCode, message: &str) -> Response<Answer> {
+pub(crate) fn plain(id: u128, path: &str, (status, message): (StatusCode, &str)) -> Response<Answer> {
+    let id = record::hex(id);
+    let id_text = String::from_utf8_lossy(&id);
     let dialect =
         if path.starts_with("/anthropic") { Dialect::AnthropicMessages } else { Dialect::OpenAiChat };
     let kind = match status.as_u16() {
@@ -217,10 +225,13 @@ pub(crate) fn plain(path: &str, status: StatusCode, message: &str) -> Response<A
         code: Some(kind.name()),
         param: None,
         attempts: &[],
-        request_id: "",
+        request_id: &id_text,
     };
     let mut response = Response::new(Answer::full(inbound(dialect).encode_failure(&failure)));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, JSON.clone());
+    if let Ok(id) = HeaderValue::from_bytes(&id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
     response
 }

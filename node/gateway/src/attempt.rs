@@ -322,7 +322,7 @@ impl Walk<'_> {
             return Ok(Won::Parts(parts, body, length));
         }
         let bytes = joined(parts);
-        let Ok(answer) = json::Raw::parse(&bytes) else {
+        let Some(answer) = json::Raw::outline(&bytes) else {
             return Err(Failed::malformed("the provider's answer is not JSON"));
         };
         let codec = outbound(theirs);

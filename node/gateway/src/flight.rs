@@ -6,7 +6,11 @@ use crate::{
     record::{Outcome, Record},
     worker::Worker,
 };
-use std::{rc::Rc, sync::atomic::Ordering::Relaxed, time::Instant};
+use std::{
+    rc::Rc,
+    sync::atomic::Ordering::Relaxed,
+    time::{Duration, Instant},
+};
 use trestle_dialect::{Attempt, Refusal, ir::Usage};
 
 /// One request on its way.
@@ -53,18 +57,18 @@ impl Flight {
         self.record.attempts.push(attempt);
     }
 
-    /// Notes a content event of the answer.
-    pub(crate) fn content(&mut self) {
+    /// Notes content events that came at once: the first after a gap, the others after none.
+    pub(crate) fn contents(&mut self, count: u32) {
+        if count == 0 {
+            return;
+        }
         let now = Instant::now();
         match self.last_event.replace(now) {
             None => self.record.first = Some(now.duration_since(self.started)),
-            Some(last) => {
-                let gap = now.duration_since(last);
-                self.record.gaps += gap;
-                self.gaps.add(gap);
-            }
+            Some(last) => self.gaps.add(now.duration_since(last), 1),
         }
-        self.record.events += 1;
+        self.gaps.add(Duration::ZERO, count - 1);
+        self.record.events += count;
     }
 
     /// Notes usage; what a later report leaves out stays as it was.

@@ -44,10 +44,10 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// Counts one gap.
-    pub(crate) fn add(&mut self, gap: Duration) {
-        self.buckets[bucket(gap)] += 1;
-        self.micros += gap.as_micros() as u64;
+    /// Counts gaps of the same length.
+    pub(crate) fn add(&mut self, gap: Duration, count: u32) {
+        self.buckets[bucket(gap)] += count;
+        self.micros += gap.as_micros() as u64 * u64::from(count);
     }
 }
 

@@ -129,7 +129,7 @@ fn fallbacks(envelope: &Envelope, headers: &HeaderMap) -> Result<Option<Vec<Stri
         strings.filter(|_| array).ok_or_else(|| {
             Refusal::invalid(
                 "fallbacks",
-                "`fallbacks` must be an array of model names such as `anthropic/claude-sonnet-4-5`",
+                "`fallbacks` must be an array of model names such as `anthropic/claude-sonnet-5`",
             )
         })?
     } else if let Some(value) = headers.get("x-trestle-fallbacks") {

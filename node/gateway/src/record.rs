@@ -48,6 +48,11 @@ impl Outcome {
     }
 }
 
+/// 32 hexadecimal digits.
+pub(crate) fn hex(id: u128) -> [u8; 32] {
+    std::array::from_fn(|i| b"0123456789abcdef"[(id >> (124 - 4 * i)) as usize & 15])
+}
+
 /// What one request did.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
@@ -83,8 +88,6 @@ pub(crate) struct Record {
     pub(crate) events: u32,
     /// From the start to the first content.
     pub(crate) first: Option<Duration>,
-    /// The sum of the gaps between content events.
-    pub(crate) gaps: Duration,
     /// The upstream's own time: from sending the last attempt to its head.
     pub(crate) upstream: Option<Duration>,
     /// From the start to the end.
@@ -94,7 +97,7 @@ pub(crate) struct Record {
 impl Record {
     /// Our id, 32 hexadecimal digits.
     pub(crate) fn id_hex(&self) -> [u8; 32] {
-        std::array::from_fn(|i| b"0123456789abcdef"[(self.id >> (124 - 4 * i)) as usize & 15])
+        hex(self.id)
     }
 
     /// The same as text.
@@ -121,7 +124,6 @@ impl Record {
             bytes_out: 0,
             events: 0,
             first: None,
-            gaps: Duration::ZERO,
             upstream: None,
             total: Duration::ZERO,
         }

@@ -24,6 +24,8 @@ use trestle_dialect::{Dialect, outbound};
 
 /// After the proper end, the rest of the upstream's body is awaited this long so that its connection can be kept.
 const LINGER: Duration = Duration::from_millis(250);
+/// Events that are there at once go on together, up to so many bytes.
+const TOGETHER: usize = 16 * 1024;
 /// The usage of a large buffered answer is looked for in its last bytes.
 const TAIL: usize = 16 * 1024;
 
@@ -42,12 +44,7 @@ struct Inner {
 
 enum Kind {
     /// Events.
-    Events {
-        stream: Option<Box<Stream>>,
-        dialect: Dialect,
-        /// The error that ends the stream.
-        last: Option<Bytes>,
-    },
+    Events { stream: Box<Stream>, dialect: Dialect },
     /// A large answer that is not a stream: bytes as they come.
     Bytes {
         queue: VecDeque<Bytes>,
@@ -68,7 +65,7 @@ impl Relay {
         timer: Timer,
         (dialect, idle): (Dialect, Duration),
     ) -> Self {
-        Self::new(flight, timer, idle, Kind::Events { stream: Some(Box::new(stream)), dialect, last: None })
+        Self::new(flight, timer, idle, Kind::Events { stream: Box::new(stream), dialect })
     }
 
     /// Relays bytes: those that are there, then what comes. `length` is the whole length, where it is known.
@@ -154,22 +151,16 @@ impl Inner {
         next
     }
 
+    /// What is there at once goes on as one piece: a burst of events costs one write, a lone event waits for nothing.
     fn poll_events(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
         loop {
-            let Kind::Events { stream, dialect, last } = &mut self.kind else { return Poll::Ready(None) };
-            let dialect = *dialect;
-            let Some(open) = stream else {
-                let last = last.take();
-                if last.is_none() {
-                    self.kind = Kind::Done;
-                }
-                return Poll::Ready(last.map(Ok));
-            };
-            if let Some(bytes) = open.pop() {
-                return Poll::Ready(Some(Ok(bytes)));
+            let Kind::Events { stream, dialect } = &mut self.kind else { return Poll::Ready(None) };
+            if stream.queued_bytes() >= TOGETHER {
+                return Poll::Ready(stream.take().map(Ok));
             }
-            let step = match open.poll_step(&mut self.flight, cx) {
+            let step = match stream.poll_step(&mut self.flight, cx) {
                 Poll::Ready(step) => step,
+                Poll::Pending if stream.queued_bytes() > 0 => return Poll::Ready(stream.take().map(Ok)),
                 Poll::Pending => match self.timer.poll_expired(cx) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(expired) => Step::Failed { failed: timed_out(expired), told: false },
@@ -180,14 +171,18 @@ impl Inner {
                 Step::Events { .. } => {}
                 Step::Ended => {
                     self.flight.record.outcome = Outcome::Ok;
-                    linger(stream.take());
+                    let last = stream.take();
+                    linger(std::mem::replace(&mut self.kind, Kind::Done));
+                    return Poll::Ready(last.map(Ok));
                 }
                 Step::Failed { failed, told } => {
                     self.flight.record.outcome = Outcome::Broken(failed.cause);
                     if !told {
-                        *last = Some(answer::failure_event(&self.flight, dialect, &failed));
+                        stream.push(answer::failure_event(&self.flight, *dialect, &failed));
                     }
-                    *stream = None;
+                    let last = stream.take();
+                    self.kind = Kind::Done;
+                    return Poll::Ready(last.map(Ok));
                 }
             }
         }
@@ -245,8 +240,11 @@ fn timed_out(expired: Expired) -> Failed {
 }
 
 /// Reads what is left of the upstream's body after the proper end, so that its connection can be used again.
-fn linger(stream: Option<Box<Stream>>) {
-    let Some(stream) = stream.filter(|stream| !stream.is_drained()) else { return };
+fn linger(kind: Kind) {
+    let Kind::Events { stream, .. } = kind else { return };
+    if stream.is_drained() {
+        return;
+    }
     tokio::task::spawn_local(async move {
         let mut body = stream.into_body();
         let _ = tokio::time::timeout(LINGER, async { while let Some(Ok(_)) = body.chunk().await {} }).await;

@@ -67,7 +67,7 @@ impl Worker {
         status: http::StatusCode,
         message: &str,
     ) -> Response<Answer> {
-        answer::plain(request.uri().path(), status, message)
+        answer::plain(self.random(), request.uri().path(), (status, message))
     }
 }
 

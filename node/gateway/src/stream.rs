@@ -6,11 +6,8 @@ use crate::{
     flight::Flight,
     upstream::{Broken, Incoming},
 };
-use bytes::Bytes;
-use std::{
-    collections::VecDeque,
-    task::{Context, Poll, ready},
-};
+use bytes::{Bytes, BytesMut};
+use std::task::{Context, Poll, ready};
 use trestle_dialect::{
     DecodeEvents, EncodeEvents, Fault, Look, Outbound, ir,
     sse::{self, Reader},
@@ -45,7 +42,7 @@ pub(crate) struct Stream {
     reader: Reader,
     translation: Translation,
     scratch: Vec<ir::Event>,
-    queue: VecDeque<Bytes>,
+    queue: Vec<Bytes>,
     queued_bytes: usize,
     ended: bool,
     fault: Option<Fault>,
@@ -80,7 +77,7 @@ impl Stream {
             reader: Reader::new(EVENT_BYTES_MAX),
             translation,
             scratch: Vec::new(),
-            queue: VecDeque::new(),
+            queue: Vec::new(),
             queued_bytes: 0,
             ended: false,
             fault: None,
@@ -88,11 +85,15 @@ impl Stream {
         }
     }
 
-    /// The next bytes for the client.
-    pub(crate) fn pop(&mut self) -> Option<Bytes> {
-        let bytes = self.queue.pop_front()?;
-        self.queued_bytes -= bytes.len();
-        Some(bytes)
+    /// All bytes that wait for the client, as one piece.
+    pub(crate) fn take(&mut self) -> Option<Bytes> {
+        self.queued_bytes = 0;
+        if self.queue.len() < 2 {
+            return self.queue.pop();
+        }
+        let mut all = BytesMut::with_capacity(self.queue.iter().map(Bytes::len).sum());
+        self.queue.drain(..).for_each(|piece| all.extend_from_slice(&piece));
+        Some(all.freeze())
     }
 
     /// Bytes that wait for the client.
@@ -110,10 +111,11 @@ impl Stream {
         self.body
     }
 
-    fn push(&mut self, bytes: Bytes) {
+    /// Bytes for the client.
+    pub(crate) fn push(&mut self, bytes: Bytes) {
         if !bytes.is_empty() {
             self.queued_bytes += bytes.len();
-            self.queue.push_back(bytes);
+            self.queue.push(bytes);
         }
     }
 
@@ -159,7 +161,7 @@ impl Stream {
     /// Passes whole runs of events on uncopied; cuts out what the client did not ask for.
     fn pass(&mut self, block: &Bytes, flight: &mut Flight) -> bool {
         let Translation::Same { codec, strip_usage, look } = self.translation else { return false };
-        let (mut content, mut from, mut at) = (false, 0, 0);
+        let (mut contents, mut from, mut at) = (0, 0, 0);
         for event in sse::events(block) {
             let begin = at;
             at += event.raw.len();
@@ -170,15 +172,13 @@ impl Stream {
             if let Some(usage) = glance.usage {
                 flight.usage(usage);
             }
-            if glance.usage_only && strip_usage {
+            if glance.usage_only && (strip_usage || glance.replacement.is_some()) {
                 self.push(block.slice(from..begin));
+                self.push(glance.replacement.filter(|_| !strip_usage).unwrap_or_default().into());
                 from = at;
                 continue;
             }
-            if glance.content {
-                content = true;
-                flight.content();
-            }
+            contents += u32::from(glance.content);
             if let Some(fault) = glance.fault {
                 self.fault = Some(fault);
                 break;
@@ -191,17 +191,20 @@ impl Stream {
         // Nothing behind an error or the end goes on.
         let stop = if self.ended || self.fault.is_some() { at } else { block.len() };
         self.push(if (from, stop) == (0, block.len()) { block.clone() } else { block.slice(from..stop) });
-        if content && let Translation::Same { look, .. } = &mut self.translation {
+        flight.contents(contents);
+        if contents > 0
+            && let Translation::Same { look, .. } = &mut self.translation
+        {
             *look = Look::Meter;
         }
-        content
+        contents > 0
     }
 
     fn translate(&mut self, block: &Bytes, flight: &mut Flight) -> Result<bool, String> {
         let mut events = std::mem::take(&mut self.scratch);
         let Translation::Cross { decoder, encoder } = &mut self.translation else { return Ok(false) };
         let mut out = Vec::new();
-        let mut content = false;
+        let mut contents = 0;
         for event in sse::events(block) {
             decoder.decode(&event, &mut events)?;
             for event in events.drain(..) {
@@ -209,11 +212,7 @@ impl Stream {
                     ir::Event::Usage(usage) => flight.usage(*usage),
                     ir::Event::Fault(fault) => self.fault = Some(fault.clone()),
                     ir::Event::End => self.ended = true,
-                    other if other.is_content() => {
-                        content = true;
-                        flight.content();
-                    }
-                    _ => {}
+                    other => contents += u32::from(other.is_content()),
                 }
                 if self.fault.is_some() {
                     break;
@@ -227,7 +226,8 @@ impl Stream {
         events.clear();
         self.scratch = events;
         self.push(out.into());
-        Ok(content)
+        flight.contents(contents);
+        Ok(contents > 0)
     }
 }
 

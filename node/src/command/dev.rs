@@ -107,7 +107,7 @@ fn banner(path: &Path, file: &DevFile, bound: &Bound) -> String {
 fn example_model(provider: &str) -> Option<&'static str> {
     match provider {
         "openai" => Some("openai/gpt-4o-mini"),
-        "anthropic" => Some("anthropic/claude-sonnet-4-5"),
+        "anthropic" => Some("anthropic/claude-sonnet-5"),
         "gemini" => Some("gemini/gemini-2.5-flash"),
         "groq" => Some("groq/llama-3.3-70b-versatile"),
         "mistral" => Some("mistral/mistral-small-latest"),

@@ -41,6 +41,15 @@ impl<'a> Raw<'a> {
         Ok(Self(&bytes[at]))
     }
 
+    /// An object whose strings and brackets are complete; what is in it may still be wrong. For answers that are passed
+    /// on: a quick look in which one that was cut off cannot be missed.
+    pub fn outline(bytes: &'a [u8]) -> Option<Self> {
+        let bytes = bytes.trim_ascii();
+        let mut walk = Walk::into(bytes, b'{');
+        while walk.member().is_some() {}
+        walk.closed().then_some(Self(bytes))
+    }
+
     /// From bytes that `parse` or the envelope has checked, without white space around them.
     pub fn from_valid(bytes: &'a [u8]) -> Self {
         Self(bytes)

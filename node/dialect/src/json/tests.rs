@@ -256,3 +256,17 @@ fn writes_with_commas() {
     let text = String::from_utf8(writer.finish()).unwrap();
     assert_eq!(text, r#"data: {"a\"":[1,"x\u0001\n[",{},null],"b\n":"pq\t","c":false}"#);
 }
+
+#[test]
+fn an_outline_misses_no_cut() {
+    let whole = r#" {"a":[1,{"b":"}\""}],"c":null,"d":"x","usage":{"n":-1.5e3}} "#;
+    assert_eq!(Raw::outline(whole.as_bytes()).unwrap().bytes(), whole.trim().as_bytes());
+    let last = whole.trim_end().len();
+    for cut in 0..last {
+        assert!(Raw::outline(&whole.as_bytes()[..cut]).is_none(), "{}", &whole[..cut]);
+    }
+    for wrong in ["", "[]", "null", "<html>{}</html>", "{}{}", "{\"a\":1}}", "{\"a\" 1}"] {
+        assert!(Raw::outline(wrong.as_bytes()).is_none(), "{wrong}");
+    }
+    assert!(Raw::outline(b"{}").is_some());
+}

@@ -32,6 +32,12 @@ impl<'a> Walk<'a> {
         Some(Member { key: self.bytes.get(start..end - 1)?, value: self.value()? })
     }
 
+    /// Whether the object ends here and with it the bytes.
+    pub(super) fn closed(&mut self) -> bool {
+        self.space();
+        self.peek() == b'}' && self.at + 1 == self.bytes.len()
+    }
+
     /// The next element.
     pub(super) fn element(&mut self) -> Option<Raw<'a>> {
         self.space_and_comma();

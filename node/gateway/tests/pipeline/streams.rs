@@ -29,6 +29,14 @@ async fn usage_is_always_asked_for_and_stripped_for_those_who_did_not() {
         .collect();
     assert_eq!(with_usage.len(), 1, "{}", answer.text());
     assert_eq!(with_usage[0]["choices"], json!([]));
+    // Some providers put a placeholder choice beside the usage, and clients count it.
+    let mut body = chat("a/gpt-4o-mini+usage_placeholder");
+    body["stream_options"] = json!({ "include_usage": true });
+    let answer = bed.ask(CHAT, &[], streamed(body)).await;
+    let data = answer.data();
+    let usage: Value = serde_json::from_str(&data[data.len() - 2]).unwrap();
+    assert_eq!((&usage["choices"], usage["usage"]["prompt_tokens"].is_u64()), (&json!([]), true), "{usage}");
+    assert!(!bed.stream("a/gpt-4o-mini+usage_placeholder").await.text().contains("prompt_tokens"));
 }
 
 #[tokio::test]

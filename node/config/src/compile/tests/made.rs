@@ -27,7 +27,7 @@ fn the_full_sample_compiles() {
     let names = |targets: &[Arc<crate::TargetConfig>]| -> Vec<_> {
         targets.iter().map(|t| t.name.to_string()).collect()
     };
-    assert_eq!(names(&chat.targets), ["openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5"]);
+    assert_eq!(names(&chat.targets), ["openai/gpt-4o-mini", "anthropic/claude-sonnet-5"]);
     assert_eq!(names(&chat.fallbacks), ["local/llama-3.1-8b", "inhouse/small", "mock/echo"]);
     let claude = &chat.targets[1];
     assert_eq!((claude.weight, claude.params[0].0.as_str()), (20, "temperature"));

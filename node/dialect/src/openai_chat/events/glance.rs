@@ -1,7 +1,12 @@
 //! A quick look at an event that is passed on as it is.
 
 use super::parts::Parts;
-use crate::{Glance, Look, fault, json::Raw, openai_chat::usage, sse};
+use crate::{
+    Glance, Look, fault,
+    json::{Raw, offset_in},
+    openai_chat::usage,
+    sse,
+};
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
@@ -34,12 +39,17 @@ pub(in crate::openai_chat) fn glance(event: &sse::Event<'_>, look: Look) -> Glan
         Look::Meter => !no_choice,
         Look::Commit => choices.is_some_and(|choices| choices.elements().any(is_content)),
     };
-    Glance {
-        content,
-        usage,
-        usage_only: no_choice && choices.is_some() && usage.is_some(),
-        ..Glance::default()
-    }
+    let usage_only = no_choice && choices.is_some() && usage.is_some();
+    let replacement = choices.filter(|_| usage_only).and_then(|choices| without_choices(data, choices));
+    Glance { content, usage, usage_only, replacement, ..Glance::default() }
+}
+
+/// The event for usage with `choices: []` instead of a placeholder; `None` where it has no placeholder.
+fn without_choices(data: &[u8], choices: Raw<'_>) -> Option<Vec<u8>> {
+    choices.elements().next()?;
+    let at = offset_in(data, choices.bytes())?;
+    let behind = data.get(at + choices.bytes().len()..)?;
+    Some([b"data: ", data.get(..at)?, b"[]", behind, b"\n\n"].concat())
 }
 
 /// Whether the word stands there with a value: many providers write `"usage":null` into every chunk.
