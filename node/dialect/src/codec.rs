@@ -94,10 +94,13 @@ pub trait Outbound: Send + Sync {
     /// (after the commit point) it may take every event with data that is not a keep-alive for content.
     fn glance(&self, event: &sse::Event<'_>, look: Look) -> Glance;
 
-    /// The usage that a whole answer reports, for the meter; `None` where there is none.
-    fn usage(&self, answer: Raw<'_>) -> Option<ir::Usage>;
+    /// The member of a whole answer that holds its usage.
+    fn usage_member(&self) -> &'static str;
 
-    /// The same from the last bytes of an answer that was too large to be read whole.
+    /// Reads that member, for the meter; `None` where it says nothing.
+    fn usage(&self, member: Raw<'_>) -> Option<ir::Usage>;
+
+    /// Usage in the last bytes of an answer that was too large to be read whole.
     fn usage_in_tail(&self, tail: &[u8]) -> Option<ir::Usage>;
 }
 

@@ -67,7 +67,7 @@ fn dump_message(mut message: Message, text: &mut String) {
 
 fn response(dialect: Dialect, body: &Bytes) -> String {
     let mut response = outbound(dialect).decode_response(body).unwrap();
-    let usage = outbound(dialect).usage(json::Raw::parse(body).unwrap());
+    let usage = json::Raw::parse(body).unwrap().get("usage").and_then(|usage| outbound(dialect).usage(usage));
     assert_eq!(usage, response.usage, "the meter and the reader agree");
     let translated = inbound(other(dialect)).encode_response(&response, &context());
     let mut text = String::new();

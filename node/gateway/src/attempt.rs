@@ -322,11 +322,11 @@ impl Walk<'_> {
             return Ok(Won::Parts(parts, body, length));
         }
         let bytes = joined(parts);
-        let Some(answer) = json::Raw::outline(&bytes) else {
+        let codec = outbound(theirs);
+        let Ok(usage) = json::Raw::outline(&bytes, codec.usage_member()) else {
             return Err(Failed::malformed("the provider's answer is not JSON"));
         };
-        let codec = outbound(theirs);
-        if let Some(usage) = codec.usage(answer) {
+        if let Some(usage) = usage.and_then(|usage| codec.usage(usage)) {
             self.flight.usage(usage);
         }
         if same {

@@ -147,7 +147,7 @@ fn millis(time: Duration) -> String {
 }
 
 fn field(json: &mut Json, name: &str, value: &str) {
-    json.key(name);
+    json.key_escaped(name.as_bytes());
     json.string(value);
 }
 
@@ -158,6 +158,6 @@ fn optional(json: &mut Json, name: &str, value: Option<&str>) {
 }
 
 fn number(json: &mut Json, name: &str, value: u64) {
-    json.key(name);
+    json.key_escaped(name.as_bytes());
     json.u64(value);
 }

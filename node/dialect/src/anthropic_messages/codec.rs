@@ -72,8 +72,12 @@ impl Outbound for AnthropicMessages {
         events::glance(event, look)
     }
 
-    fn usage(&self, answer: Raw<'_>) -> Option<ir::Usage> {
-        answer.get("usage").and_then(usage::decode)
+    fn usage_member(&self) -> &'static str {
+        "usage"
+    }
+
+    fn usage(&self, member: Raw<'_>) -> Option<ir::Usage> {
+        usage::decode(member)
     }
 
     fn usage_in_tail(&self, tail: &[u8]) -> Option<ir::Usage> {

@@ -18,7 +18,7 @@ pub(crate) use escape::escapes_to;
 pub use escape::{escape, unescape};
 pub(crate) use names::{Names, shown};
 pub(crate) use raw::offset_in;
-pub use raw::{Kind, Member, Raw};
+pub use raw::{Incomplete, Kind, Member, Raw};
 pub(crate) use scan::Scan;
 pub use write::Writer;
 

@@ -23,6 +23,10 @@ pub enum Kind {
     Object,
 }
 
+/// An object that was cut off, or none at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Incomplete;
+
 /// A member of an object.
 #[derive(Debug, Clone, Copy)]
 pub struct Member<'a> {
@@ -41,13 +45,17 @@ impl<'a> Raw<'a> {
         Ok(Self(&bytes[at]))
     }
 
-    /// An object whose strings and brackets are complete; what is in it may still be wrong. For answers that are passed
-    /// on: a quick look in which one that was cut off cannot be missed.
-    pub fn outline(bytes: &'a [u8]) -> Option<Self> {
-        let bytes = bytes.trim_ascii();
-        let mut walk = Walk::into(bytes, b'{');
-        while walk.member().is_some() {}
-        walk.closed().then_some(Self(bytes))
+    /// One member of an object that nobody has checked, if its strings and brackets are complete; what is in it may
+    /// still be wrong. For answers that are passed on: a quick look in which one that was cut off cannot be missed.
+    pub fn outline(bytes: &'a [u8], name: &str) -> Result<Option<Self>, Incomplete> {
+        let mut walk = Walk::into(bytes.trim_ascii(), b'{');
+        let mut found = None;
+        while let Some(member) = walk.member() {
+            if found.is_none() && member.is(name) {
+                found = Some(member.value);
+            }
+        }
+        if walk.closed() { Ok(found) } else { Err(Incomplete) }
     }
 
     /// From bytes that `parse` or the envelope has checked, without white space around them.

@@ -260,13 +260,14 @@ fn writes_with_commas() {
 #[test]
 fn an_outline_misses_no_cut() {
     let whole = r#" {"a":[1,{"b":"}\""}],"c":null,"d":"x","usage":{"n":-1.5e3}} "#;
-    assert_eq!(Raw::outline(whole.as_bytes()).unwrap().bytes(), whole.trim().as_bytes());
+    let usage = Raw::outline(whole.as_bytes(), "usage").unwrap().unwrap();
+    assert_eq!(usage.bytes(), br#"{"n":-1.5e3}"#);
     let last = whole.trim_end().len();
     for cut in 0..last {
-        assert!(Raw::outline(&whole.as_bytes()[..cut]).is_none(), "{}", &whole[..cut]);
+        assert_eq!(Raw::outline(&whole.as_bytes()[..cut], "usage"), Err(Incomplete), "{}", &whole[..cut]);
     }
     for wrong in ["", "[]", "null", "<html>{}</html>", "{}{}", "{\"a\":1}}", "{\"a\" 1}"] {
-        assert!(Raw::outline(wrong.as_bytes()).is_none(), "{wrong}");
+        assert_eq!(Raw::outline(wrong.as_bytes(), "a"), Err(Incomplete), "{wrong}");
     }
-    assert!(Raw::outline(b"{}").is_some());
+    assert_eq!(Raw::outline(b"{}", "a"), Ok(None));
 }
