@@ -5,7 +5,7 @@ use std::{
     cell::RefCell,
     path::{Path, PathBuf},
 };
-use trestle_config::{CallerKey, Compiled, Document, Problems, Secrets, compile, dev_document, parse};
+use trestle_config::{CallerKey, Compiled, Document, Problems, Secrets, compile, dev_document, load};
 
 /// Largest document: 100,000 keys are about 15 MB.
 const DOCUMENT_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -87,20 +87,16 @@ impl Source {
         let secrets = LocalSecrets::default();
         let outcome = match self {
             Self::File(path) => read_document(path, &secrets)
-                .and_then(|document| compile(&document, revision, &secrets).map_err(LoadError::Invalid)),
+                .and_then(|text| load(&text, revision, &secrets).map_err(LoadError::Invalid)),
             Self::Made(document) => compile(document, revision, &secrets).map_err(LoadError::Invalid),
         };
         Load { outcome, read: secrets.read.into_inner() }
     }
 }
 
-fn read_document(path: &Path, files: &LocalSecrets) -> Result<Document, LoadError> {
-    let text = files
-        .read
-        .borrow_mut()
-        .text(path, DOCUMENT_BYTES_MAX)
-        .map_err(|cause| LoadError::Unreadable { path: path.to_owned(), cause })?;
-    parse(&text).map_err(LoadError::Invalid)
+fn read_document(path: &Path, files: &LocalSecrets) -> Result<String, LoadError> {
+    let read = files.read.borrow_mut().text(path, DOCUMENT_BYTES_MAX);
+    read.map_err(|cause| LoadError::Unreadable { path: path.to_owned(), cause })
 }
 
 /// Secrets of this machine. Remembers what was read, so that changes can be noticed.

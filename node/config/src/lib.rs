@@ -31,5 +31,8 @@ pub use hash::{hash_key, hash_text};
 mod compile;
 pub use compile::{Compiled, Secrets, compile};
 
+mod load;
+pub use load::load;
+
 mod dev;
 pub use dev::dev_document;

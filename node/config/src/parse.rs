@@ -1,6 +1,10 @@
 //! Text to document: YAML (and so JSON), with every structural problem at once.
 
-use crate::{Document, Problem, Problems, path::Path, structure};
+use crate::{
+    Document, Problem, Problems,
+    path::Path,
+    structure::{self, Fault},
+};
 use serde_json::Value;
 use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
@@ -11,8 +15,21 @@ const TEXT_BYTES_MAX: usize = 64 << 20;
 /// at once, each with its path and, for what is misspelt, what was meant. Syntax errors and duplicate keys come alone,
 /// with line and column.
 pub fn parse(text: &str) -> Result<Document, Problems> {
-    let one = |path: String, message: String| Problems(vec![Problem { path, message }]);
-    let root = || Path::Root.to_string();
+    let Read { value, faults } = read(text)?;
+    if faults.is_empty() {
+        return document(value);
+    }
+    Err(Problems(faults.into_iter().map(|fault| fault.problem).collect()))
+}
+
+/// A text that is YAML, and what is wrong with its form.
+pub(crate) struct Read {
+    pub(crate) value: Value,
+    pub(crate) faults: Vec<Fault>,
+}
+
+/// Reads YAML into a value and checks its form.
+pub(crate) fn read(text: &str) -> Result<Read, Problems> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(one(root(), format!("is larger than {TEXT_BYTES_MAX} bytes; make it smaller")));
     }
@@ -24,12 +41,22 @@ pub fn parse(text: &str) -> Result<Document, Problems> {
     if value.is_null() {
         return Err(one(root(), "is empty; write `{}` if nothing is to be set".to_owned()));
     }
-    let problems = structure::check(schemars::schema_for!(Document).as_value(), &value);
-    if !problems.is_empty() {
-        return Err(Problems(problems));
-    }
+    let faults = structure::check(schemars::schema_for!(Document).as_value(), &value);
+    Ok(Read { value, faults })
+}
+
+/// A value of the right form as a document.
+pub(crate) fn document(value: Value) -> Result<Document, Problems> {
     // What the schema lets through, serde takes too, so this error is of no one's making but ours.
     serde_json::from_value(value).map_err(|error| one(root(), format!("cannot be read: {error}")))
+}
+
+fn one(path: String, message: String) -> Problems {
+    Problems(vec![Problem { path, message }])
+}
+
+fn root() -> String {
+    Path::Root.to_string()
 }
 
 /// The JSON Schema (2020-12) of the document, pretty-printed.

@@ -20,6 +20,27 @@ impl<'a> Path<'a> {
     }
 }
 
+/// One step of a path that outlives the walk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    Member(String),
+    Item(usize),
+}
+
+impl Path<'_> {
+    /// The steps from the root down.
+    pub(crate) fn steps(&self) -> Vec<Step> {
+        let (parent, step) = match *self {
+            Self::Root => return Vec::new(),
+            Self::Member(parent, name) => (parent, Step::Member(name.to_owned())),
+            Self::Item(parent, index) => (parent, Step::Item(index)),
+        };
+        let mut steps = parent.steps();
+        steps.push(step);
+        steps
+    }
+}
+
 impl fmt::Display for Path<'_> {
     /// `providers.openai.keys[0].name`; names with other characters as `models["gpt-4.1"]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

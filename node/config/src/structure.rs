@@ -5,34 +5,44 @@
 
 use crate::{
     Problem,
-    path::Path,
-    problem::Findings,
+    path::{Path, Step},
     suggest::{did_you_mean, list},
 };
 use serde_json::{Map, Value};
 
 type Schema = Map<String, Value>;
 
-/// Every structural problem. Depth is bounded by that of the value.
-pub(crate) fn check(schema: &Value, value: &Value) -> Vec<Problem> {
+/// A structural problem, and where it is.
+pub(crate) struct Fault {
+    pub(crate) problem: Problem,
+    pub(crate) place: Vec<Step>,
+}
+
+/// Every structural problem, in the order of the document. Depth is bounded by that of the value.
+pub(crate) fn check(schema: &Value, value: &Value) -> Vec<Fault> {
     let definitions = schema.get("$defs").and_then(Value::as_object);
-    let mut walk = Walk { definitions, findings: Findings::default() };
+    let mut walk = Walk { definitions, faults: Vec::new() };
     walk.check(schema, value, &Path::Root);
-    walk.findings.problems
+    walk.faults
 }
 
 struct Walk<'s> {
     definitions: Option<&'s Schema>,
-    findings: Findings,
+    faults: Vec<Fault>,
 }
 
 impl<'s> Walk<'s> {
+    fn wrong(&mut self, path: &Path<'_>, message: impl Into<String>) {
+        let problem = Problem { path: path.to_string(), message: message.into() };
+        self.faults.push(Fault { problem, place: path.steps() });
+    }
+
     fn check(&mut self, schema: &'s Value, value: &Value, path: &Path<'_>) {
         let mut alternatives = Vec::new();
         self.alternatives(schema, &mut alternatives);
         let Some(fitting) = alternatives.iter().copied().find(|schema| takes(schema, value)) else {
             if !alternatives.is_empty() {
-                self.findings.problem(path, wrong_type(&alternatives, value));
+                self.wrong(path, wrong_type(&alternatives, value));
             }
             return;
         };
@@ -75,7 +85,7 @@ impl<'s> Walk<'s> {
                     let meant = did_you_mean(name, names());
                     let between = if meant.is_empty() { ";" } else { "" };
                     let message = format!("unknown member `{name}`{meant}{between} known: {}", list(names()));
-                    self.findings.problem(&path, message);
+                    self.wrong(&path, message);
                 }
                 Some(schema) => self.check(schema, value, &path),
                 None => {}
@@ -83,7 +93,7 @@ impl<'s> Walk<'s> {
         }
         let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
         for name in required.filter_map(Value::as_str).filter(|name| !members.contains_key(*name)) {
-            self.findings.problem(&path.member(name), "is missing; add it");
+            self.wrong(&path.member(name), "is missing; add it");
         }
     }
 
@@ -98,7 +108,7 @@ impl<'s> Walk<'s> {
         let maps = alternatives.iter().filter_map(|schema| schema.get("properties")?.as_object());
         let maps: String =
             maps.map(|map| format!(", or a map with {}", list(map.keys().map(String::as_str)))).collect();
-        self.findings.problem(path, format!("must be one of {}{maps}{meant}", list(choices)));
+        self.wrong(path, format!("must be one of {}{maps}{meant}", list(choices)));
     }
 
     fn check_range(&mut self, schema: &Schema, value: &Value, path: &Path<'_>) {
@@ -114,12 +124,12 @@ impl<'s> Walk<'s> {
         match value.as_u64() {
             Some(number) if (least..=most).contains(&number) => {}
             _ if value.is_f64() && value.as_f64().is_some_and(|number| number.fract() != 0.0) => {
-                self.findings.problem(path, "must be a whole number");
+                self.wrong(path, "must be a whole number");
             }
             _ if most == u64::MAX => {
-                self.findings.problem(path, format!("must be a whole number, at least {least}"));
+                self.wrong(path, format!("must be a whole number, at least {least}"));
             }
-            _ => self.findings.problem(path, format!("must be a whole number from {least} to {most}")),
+            _ => self.wrong(path, format!("must be a whole number from {least} to {most}")),
         }
     }
 }

@@ -135,8 +135,7 @@ impl Gateway {
 
     /// Starts a gateway inside of this process from the text of a document; secrets come from environment and files.
     pub fn open(document: &str) -> Result<Self, OpenError> {
-        let document = trestle_config::parse(document)?;
-        let compiled = trestle_config::compile(&document, 1, &HostSecrets)?;
+        let compiled = trestle_config::load(document, 1, &HostSecrets)?;
         for warning in compiled.warnings {
             tracing::warn!("{warning}");
         }
