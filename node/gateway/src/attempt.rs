@@ -2,6 +2,7 @@
 
 use crate::{
     Endpoint,
+    budget::Held,
     cause::{self, Failed, Next},
     flight::Flight,
     inspect, mock,
@@ -33,6 +34,9 @@ const WHOLE_BYTES_MAX: usize = 1024 * 1024;
 /// An error body is read up to this size.
 const FAULT_BYTES_MAX: usize = 64 * 1024;
 
+/// What was read of a body, whether that is all, and its share of the bodies in flight.
+type Collected = (VecDeque<Bytes>, bool, Held);
+
 /// An answer that will be the client's.
 pub(crate) enum Won {
     /// All of it, in the client's dialect, and what that could not express.
@@ -61,6 +65,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) timer: &'a mut Timer,
     /// Bound on a decompressed answer.
     pub(crate) answer_bytes_max: u64,
+    /// Bound on all bodies in flight, answers among them while they are read whole.
+    pub(crate) buffered_bytes_max: u64,
 }
 
 /// A target and what is known about it for this request.
@@ -259,7 +265,7 @@ impl Walk<'_> {
     ) -> Result<Won, Failed> {
         let mut body = Incoming::new(source, headers, self.answer_bytes_max, slot)?;
         if !status.is_success() {
-            let (parts, _) = self.collect(&mut body, FAULT_BYTES_MAX).await?;
+            let (parts, _, _held) = self.collect(&mut body, FAULT_BYTES_MAX).await?;
             let mut fault = outbound(target.prepared.dialect).decode_fault(status.as_u16(), &joined(parts));
             if let ProviderKind::Remote(remote) = &target.config.provider.kind {
                 remote.classify(&mut fault);
@@ -311,7 +317,7 @@ impl Walk<'_> {
         let (ours, theirs) = (self.ask.dialect(), target.prepared.dialect);
         let same = ours == theirs || !matches!(self.ask.endpoint, Endpoint::Generate(_));
         let max = if same { WHOLE_BYTES_MAX } else { self.answer_bytes_max as usize };
-        let (parts, complete) = self.collect(&mut body, max).await?;
+        let (parts, complete, _held) = self.collect(&mut body, max).await?;
         if !complete {
             if !same {
                 return Err(Failed::malformed("the provider's answer is too large to be translated"));
@@ -337,19 +343,24 @@ impl Walk<'_> {
         Ok(Won::Whole(encoded.body.into(), encoded.dropped))
     }
 
-    /// Reads up to `max` bytes; true if that was all.
-    async fn collect(&mut self, body: &mut Incoming, max: usize) -> Result<(VecDeque<Bytes>, bool), Failed> {
+    /// Reads up to `max` bytes; true if that was all. They count among the bodies in flight as long as the share lives.
+    async fn collect(&mut self, body: &mut Incoming, max: usize) -> Result<Collected, Failed> {
         let (mut parts, mut bytes) = (VecDeque::new(), 0);
+        let mut held = self.flight.worker.budget().share();
         loop {
             match self.timer.within(pin!(body.chunk())).await {
                 Err(expired) => return Err(timed_out(expired)),
-                Ok(None) => return Ok((parts, true)),
+                Ok(None) => return Ok((parts, true, held)),
                 Ok(Some(Err(broken))) => return Err(broken.into()),
                 Ok(Some(Ok(chunk))) => {
                     bytes += chunk.len();
+                    held.grow(chunk.len(), self.buffered_bytes_max).map_err(|_| {
+                        let message = "too many bytes of answers are in flight: try again shortly";
+                        Failed::new("overloaded", Next::Stop, message)
+                    })?;
                     parts.push_back(chunk);
                     if bytes > max {
-                        return Ok((parts, false));
+                        return Ok((parts, false, held));
                     }
                 }
             }

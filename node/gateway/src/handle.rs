@@ -58,6 +58,7 @@ pub(crate) async fn handle(
         flight: &mut flight,
         timer: &mut timer,
         answer_bytes_max: snapshot.settings.body_bytes_max,
+        buffered_bytes_max: snapshot.settings.buffered_bytes_max,
     };
     match walk.walk(&plan).await {
         Walked::Lost(failed, dialect) => lost(flight, &failed, dialect),

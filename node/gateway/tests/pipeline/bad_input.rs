@@ -106,7 +106,7 @@ providers:
         body.to_string()
     };
     let first = tokio::spawn({
-        let (client, body) = (bed.client.clone(), padded("a/gpt-4o-mini+delay_ms=1500"));
+        let (client, body) = (bed.client.clone(), padded("a/gpt-4o-mini+delay_ms=1500+bytes=100"));
         async move {
             crate::support::whole(client.send(CHAT, http::HeaderMap::new(), body.into()).await.unwrap()).await
         }
@@ -117,7 +117,25 @@ providers:
     assert!(second.headers.contains_key("retry-after"));
     assert_eq!(first.await.unwrap().status, 200);
     until("all is given back", || bed.metric("trestle_buffered_bytes") == 0.0).await;
-    assert_eq!(bed.ask(CHAT, &[], padded("mock/echo")).await.status, 200);
+    // Not an echo: the answer would not fit beside the request.
+    assert_eq!(bed.ask(CHAT, &[], padded("a/gpt-4o-mini+bytes=100")).await.status, 200);
+}
+
+#[tokio::test]
+async fn answers_that_are_read_whole_count_among_the_bodies() {
+    let bed =
+        Bed::new("settings: { require_keys: false, body_bytes_max: 1000000, buffered_bytes_max: 1000000 }");
+    for model in ["a/gpt-4o-mini", "b/claude-sonnet-4-5"] {
+        for (bytes, status) in [(400_000, 200), (900_000, 503)] {
+            let mut body = chat(&format!("{model}+bytes={bytes}"));
+            body["messages"][0]["content"] = json!("x".repeat(200_000));
+            body["max_tokens"] = json!(1_000_000);
+            let answer = bed.ask(CHAT, &[], body.to_string()).await;
+            assert_eq!(answer.status, status, "{model}, {bytes}: {:.300}", answer.text());
+            assert_eq!(answer.headers.contains_key("retry-after"), status == 503);
+        }
+    }
+    until("all is given back", || bed.metric("trestle_buffered_bytes") == 0.0).await;
 }
 
 #[tokio::test]
