@@ -3,7 +3,7 @@
 use crate::{
     Endpoint,
     budget::Held,
-    cause::{self, Failed, Next},
+    cause::{Failed, Next},
     flight::Flight,
     inspect, mock,
     prepare::{self, Prepared},
@@ -11,14 +11,10 @@ use crate::{
     state::{self, Slot},
     stream::{Stream, Translation},
     timer::{Expired, Timer},
-    upstream::{self, Incoming, Mode, Source},
+    upstream::{self, Encoding, Head, Incoming, Source},
     worker::ProviderLocal,
 };
 use bytes::{Bytes, BytesMut};
-use http::{
-    HeaderMap, StatusCode,
-    header::{CONTENT_LENGTH, CONTENT_TYPE},
-};
 use std::{
     collections::VecDeque,
     pin::pin,
@@ -225,7 +221,7 @@ impl Walk<'_> {
         };
         self.timer.stage(target.config.times.first_token);
         let sent = Instant::now();
-        let (status, headers, source) = match &provider.kind {
+        let (head, source) = match &provider.kind {
             ProviderKind::Mock(settings) => {
                 let asked = self.ask.decoded().map_err(Failed::unreadable)?;
                 let mut answering =
@@ -245,42 +241,38 @@ impl Walk<'_> {
                     (remote.as_ref(), path),
                     credential,
                 );
-                let mode = if self.ask.stream { Mode::Driven } else { Mode::Spawned };
-                let sending =
-                    pin!(upstream::send(&target.local.pool, (remote.origin(), provider), request, mode));
-                let (head, source) = self.timer.within(sending).await.map_err(timed_out)??;
-                (head.status, head.headers, source)
+                let sending = pin!(upstream::send(&target.local.pool, (remote.origin(), provider), &request));
+                self.timer.within(sending).await.map_err(timed_out)??
             }
         };
         self.flight.record.upstream = Some(sent.elapsed());
-        self.answer(target, (status, &headers), source, slot).await
+        self.answer(target, head, source, slot).await
     }
 
     async fn answer(
         &mut self,
         target: &Target<'_>,
-        (status, headers): (StatusCode, &HeaderMap),
+        head: Head,
         source: Source,
         slot: Slot,
     ) -> Result<Won, Failed> {
-        let mut body = Incoming::new(source, headers, self.answer_bytes_max, slot)?;
-        if !status.is_success() {
+        let mut body = Incoming::new(source, head.encoding, self.answer_bytes_max, slot)?;
+        if !head.status.is_success() {
             let (parts, _, _held) = self.collect(&mut body, FAULT_BYTES_MAX).await?;
-            let mut fault = outbound(target.prepared.dialect).decode_fault(status.as_u16(), &joined(parts));
+            let mut fault =
+                outbound(target.prepared.dialect).decode_fault(head.status.as_u16(), &joined(parts));
             if let ProviderKind::Remote(remote) = &target.config.provider.kind {
                 remote.classify(&mut fault);
             }
-            return Err(Failed::fault(fault, cause::retry_after(headers)));
+            return Err(Failed::fault(fault, head.retry_after));
         }
-        let events =
-            headers.get(CONTENT_TYPE).is_some_and(|v| v.as_bytes().starts_with(b"text/event-stream"));
-        match (self.ask.stream, events) {
+        match (self.ask.stream, head.is_events) {
             (true, true) => {
                 let stream = Stream::new(body, self.translation(target));
                 let commit = Box::pin(inspect::commit(stream, self.flight, self.timer));
                 Ok(Won::Events(Box::new(commit.await?)))
             }
-            (false, false) => self.whole(target, headers, body).await,
+            (false, false) => self.whole(target, &head, body).await,
             (true, false) => Err(Failed::malformed("the provider did not answer with a stream")),
             (false, true) => Err(Failed::malformed("the provider answered with a stream")),
         }
@@ -308,12 +300,7 @@ impl Walk<'_> {
     }
 
     /// Reads an answer that is not a stream. Up to a bound it is read whole and checked before the client sees a byte.
-    async fn whole(
-        &mut self,
-        target: &Target<'_>,
-        headers: &HeaderMap,
-        mut body: Incoming,
-    ) -> Result<Won, Failed> {
+    async fn whole(&mut self, target: &Target<'_>, head: &Head, mut body: Incoming) -> Result<Won, Failed> {
         let (ours, theirs) = (self.ask.dialect(), target.prepared.dialect);
         let same = ours == theirs || !matches!(self.ask.endpoint, Endpoint::Generate(_));
         let max = if same { WHOLE_BYTES_MAX } else { self.answer_bytes_max as usize };
@@ -322,9 +309,8 @@ impl Walk<'_> {
             if !same {
                 return Err(Failed::malformed("the provider's answer is too large to be translated"));
             }
-            let length = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
             // A compressed body has another length than the header says.
-            let length = length.filter(|_| !headers.contains_key(http::header::CONTENT_ENCODING));
+            let length = head.length.filter(|_| head.encoding == Encoding::Identity);
             return Ok(Won::Parts(parts, body, length));
         }
         let bytes = joined(parts);

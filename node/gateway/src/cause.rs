@@ -1,8 +1,7 @@
 //! Why an attempt failed, what that says about what to do next, and what the client is told when nothing is left.
 
 use crate::upstream::{Broken, ConnectError, SendError};
-use http::{HeaderMap, header::RETRY_AFTER};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use trestle_dialect::{Category, Fault, Refusal, RefusalKind};
 
 /// A key that was refused is left out this long.
@@ -163,41 +162,9 @@ impl From<Broken> for Failed {
     }
 }
 
-/// When an upstream asks to come back: `retry-after-ms`, or `retry-after` in seconds or as a date.
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let number =
-        |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok().filter(|n| *n >= 0.0);
-    if let Some(ms) = number("retry-after-ms") {
-        return Duration::try_from_secs_f64(ms / 1e3).ok();
-    }
-    if let Some(seconds) = number(RETRY_AFTER.as_str()) {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let date = httpdate::parse_http_date(headers.get(RETRY_AFTER)?.to_str().ok()?).ok()?;
-    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn retry_hints_are_read_in_all_their_forms() {
-        for (name, value, expected) in [
-            ("retry-after", "2", Some(Duration::from_secs(2))),
-            ("retry-after", "1.5", Some(Duration::from_millis(1500))),
-            ("retry-after-ms", "250", Some(Duration::from_millis(250))),
-            ("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT", Some(Duration::ZERO)),
-            ("retry-after", "-1", None),
-            ("retry-after", "soon", None),
-            ("retry-after", "1e300", None),
-            ("x-other", "1", None),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(http::HeaderName::from_static(name), value.parse().unwrap());
-            assert_eq!(retry_after(&headers), expected, "{name}: {value}");
-        }
-    }
 
     #[test]
     fn a_rate_limit_moves_on_with_and_without_a_hint() {

@@ -1,12 +1,9 @@
 //! The built-in provider: answers made here, with no network. `mock/echo` repeats the last user message, `mock/lorem`
 //! writes `max_tokens` words.
 
-use crate::upstream::Source;
+use crate::upstream::{Head, Source};
 use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderValue, StatusCode,
-    header::{CONTENT_TYPE, RETRY_AFTER},
-};
+use http::StatusCode;
 use std::{
     collections::VecDeque,
     future::Future,
@@ -97,13 +94,11 @@ pub(crate) async fn answer(
     settings: &MockSettings,
     asked: &Request,
     (model, dialect): (&str, Dialect),
-) -> (StatusCode, HeaderMap, Source) {
+) -> (Head, Source) {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     if settings.delay_ms > 0 {
         sleep(Duration::from_millis(settings.delay_ms).min(WAIT_MAX)).await;
     }
-    let mut headers = HeaderMap::new();
-    let json = HeaderValue::from_static("application/json");
     let call = CALLS.fetch_add(1, Relaxed);
     let due = call.is_multiple_of(settings.every.unwrap_or(1).max(1));
     let fault = match settings.status.filter(|_| due) {
@@ -116,10 +111,6 @@ pub(crate) async fn answer(
         None => None,
     };
     if let Some((status, category, message)) = fault {
-        if let Some(seconds) = settings.retry_after {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        headers.insert(CONTENT_TYPE, json);
         let failure = Failure {
             status,
             category,
@@ -130,8 +121,9 @@ pub(crate) async fn answer(
             request_id: "mock",
         };
         let body = inbound(dialect).encode_failure(&failure);
-        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        return (status, headers, source(vec![body], &MockSettings::default()));
+        let mut head = Head::new(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+        head.retry_after = settings.retry_after.map(Duration::from_secs);
+        return (head, source(vec![body], &MockSettings::default()));
     }
     let response = compose(settings, asked, model);
     let context = StreamContext {
@@ -140,14 +132,14 @@ pub(crate) async fn answer(
         created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         include_usage: true,
     };
+    let mut head = Head::new(StatusCode::OK);
+    head.is_events = asked.stream;
     let chunks = if asked.stream {
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         events(&response, &context, dialect)
     } else {
-        headers.insert(CONTENT_TYPE, json);
         vec![inbound(dialect).encode_response(&response, &context).body]
     };
-    (StatusCode::OK, headers, source(chunks, settings))
+    (head, source(chunks, settings))
 }
 
 fn source(chunks: Vec<Vec<u8>>, settings: &MockSettings) -> Source {

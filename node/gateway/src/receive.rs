@@ -4,7 +4,7 @@ use crate::{
     Endpoint, RequestBody,
     budget::Held,
     flight::Flight,
-    upstream::{Inflate, InflateError},
+    upstream::{Encoding, Inflate, InflateError},
 };
 use bytes::{Bytes, BytesMut};
 use http::{
@@ -171,12 +171,9 @@ async fn collect(
     if length > settings.body_bytes_max {
         return Err(too_large(settings));
     }
-    let mut inflate = match headers.contains_key(CONTENT_ENCODING) {
-        false => None,
-        true => {
-            Inflate::for_headers(headers, settings.body_bytes_max).map_err(|e| bad_encoding(e, settings))?
-        }
-    };
+    let encoding = headers.get(CONTENT_ENCODING).map_or(Encoding::Identity, |v| Encoding::of(v.as_bytes()));
+    let mut inflate =
+        Inflate::new(encoding, settings.body_bytes_max).map_err(|error| bad_encoding(error, settings))?;
     let (mut first, mut all) = (Bytes::new(), BytesMut::new());
     let (started, mut taken) = (Instant::now(), 0u64);
     while !body.is_end() {

@@ -1,16 +1,14 @@
 //! The body of an upstream answer: from a connection or from the built-in mock, expanded where it is compressed.
 
 use super::{
-    inflate::{Inflate, InflateError},
-    pool::{Counted, Link, Pool},
+    http1, http2,
+    inflate::{Encoding, Inflate, InflateError},
+    pool::{Pool, checkin},
 };
 use crate::{mock, state::Slot};
 use bytes::Bytes;
-use http::HeaderMap;
-use http_body::Body;
 use std::{
     cell::RefCell,
-    pin::Pin,
     rc::Rc,
     task::{Context, Poll, ready},
 };
@@ -20,7 +18,7 @@ pub(crate) enum Source {
     /// A connection of our own; it goes back to its pool at the end of the body.
     Alone(Box<Alone>),
     /// A stream of an HTTP/2 connection.
-    Shared(hyper::body::Incoming, #[allow(dead_code, reason = "counted while it lives")] Counted),
+    Shared(http2::Body),
     /// The built-in mock.
     Mock(Box<mock::Body>),
     /// All has been read.
@@ -29,8 +27,7 @@ pub(crate) enum Source {
 
 /// A body on an HTTP/1 connection.
 pub(crate) struct Alone {
-    frames: hyper::body::Incoming,
-    link: Link,
+    body: http1::Body,
     pool: Rc<RefCell<Pool>>,
 }
 
@@ -47,73 +44,45 @@ pub(crate) enum Broken {
 
 impl Source {
     /// A body on an HTTP/1 connection.
-    pub(crate) fn alone(frames: hyper::body::Incoming, link: Link, pool: Rc<RefCell<Pool>>) -> Self {
-        let mut source = Self::Alone(Box::new(Alone { frames, link, pool }));
+    pub(super) fn alone(body: http1::Body, pool: Rc<RefCell<Pool>>) -> Self {
+        let mut source = Self::Alone(Box::new(Alone { body, pool }));
         source.release_at_end();
         source
     }
 
     /// A body on an HTTP/2 connection.
-    pub(crate) fn shared(frames: hyper::body::Incoming, counted: Counted) -> Self {
-        Self::Shared(frames, counted)
+    pub(super) fn shared(body: http2::Body) -> Self {
+        Self::Shared(body)
     }
 
-    /// Gives the connection back as soon as it is known that the body has ended: with a length after its last byte,
-    /// in chunks only once the end itself was read.
+    /// Lets the connection go as soon as it is known that the body has ended.
     fn release_at_end(&mut self) {
         let ended = match self {
-            Self::Alone(alone) => alone.frames.is_end_stream(),
-            Self::Shared(frames, _) => frames.is_end_stream(),
+            Self::Alone(alone) => alone.body.is_ended(),
+            Self::Shared(body) => body.is_ended(),
             Self::Mock(_) | Self::Done => false,
         };
-        if ended {
-            self.release();
-        }
-    }
-
-    fn release(&mut self) {
-        if let Self::Alone(alone) = std::mem::replace(self, Self::Done) {
-            let Alone { frames, link, pool } = *alone;
-            drop(frames);
-            pool.borrow_mut().checkin(link);
+        if ended && let Self::Alone(alone) = std::mem::replace(self, Self::Done) {
+            let Alone { body, pool } = *alone;
+            if let Some(connection) = body.into_connection() {
+                checkin(&pool, connection);
+            }
         }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
-        loop {
-            let next = match self {
-                Self::Done => return Poll::Ready(None),
-                Self::Mock(body) => {
-                    return body.poll(cx).map(|next| next.map(|chunk| chunk.ok_or(Broken::Connection)));
-                }
-                Self::Shared(frames, _) => Pin::new(frames).poll_frame(cx),
-                Self::Alone(alone) => {
-                    let mut next = Pin::new(&mut alone.frames).poll_frame(cx);
-                    if next.is_pending() {
-                        alone.link.poll_drive(cx);
-                        next = Pin::new(&mut alone.frames).poll_frame(cx);
-                    }
-                    next
-                }
-            };
-            match ready!(next) {
-                None => {
-                    self.release();
-                    return Poll::Ready(None);
-                }
-                Some(Err(_)) => {
-                    *self = Self::Done;
-                    return Poll::Ready(Some(Err(Broken::Connection)));
-                }
-                Some(Ok(frame)) => {
-                    self.release_at_end();
-                    // Trailers say nothing that we need.
-                    if let Ok(data) = frame.into_data() {
-                        return Poll::Ready(Some(Ok(data)));
-                    }
-                }
-            }
+        let next = match self {
+            Self::Done => Poll::Ready(None),
+            Self::Mock(body) => body.poll(cx).map(|next| next.map(|chunk| chunk.ok_or(Broken::Connection))),
+            Self::Shared(body) => body.poll_data(cx),
+            Self::Alone(alone) => alone.body.poll_data(cx),
+        };
+        match next {
+            Poll::Ready(Some(Ok(_)) | None) => self.release_at_end(),
+            Poll::Ready(Some(Err(_))) => *self = Self::Done,
+            Poll::Pending => {}
         }
+        next
     }
 }
 
@@ -130,11 +99,11 @@ impl Incoming {
     /// Reads from `source`; a compressed body is expanded up to `bytes_max`. The slot ends with the body.
     pub(crate) fn new(
         source: Source,
-        headers: &HeaderMap,
+        encoding: Encoding,
         bytes_max: u64,
         slot: Slot,
     ) -> Result<Self, Broken> {
-        Ok(Self { source, inflate: Inflate::for_headers(headers, bytes_max)?.map(Box::new), slot })
+        Ok(Self { source, inflate: Inflate::new(encoding, bytes_max)?.map(Box::new), slot })
     }
 
     /// The next bytes; never empty ones.

@@ -1,6 +1,10 @@
 //! The network side of a call: connections, pools, and the bodies that go out and come in.
 
+mod chunked;
 mod connect;
+mod head;
+mod http1;
+mod http2;
 mod incoming;
 mod inflate;
 mod io;
@@ -9,7 +13,8 @@ mod pool;
 mod tls;
 
 pub(crate) use connect::ConnectError;
+pub(crate) use head::Head;
 pub(crate) use incoming::{Broken, Incoming, Source};
-pub(crate) use inflate::{Inflate, InflateError};
+pub(crate) use inflate::{Encoding, Inflate, InflateError};
 pub(crate) use outgoing::Outgoing;
-pub(crate) use pool::{Mode, Pool, SendError, send};
+pub(crate) use pool::{Pool, SendError, send};

@@ -10,8 +10,7 @@ use std::{
 };
 use trestle_dialect::Pieces;
 
-/// Pieces to send, in order. A clone is a count: each attempt sends the same pieces. Small, because hyper keeps room
-/// for 32 requests in the channel of each connection.
+/// Pieces to send, in order. A clone is a count: each attempt sends the same pieces.
 #[derive(Debug, Clone)]
 pub(crate) struct Outgoing {
     pieces: Rc<[Bytes]>,
@@ -23,6 +22,16 @@ impl Outgoing {
     pub(crate) fn new(mut pieces: Pieces) -> Self {
         pieces.retain(|piece| !piece.is_empty());
         Self { pieces: pieces.into_iter().collect(), next: 0 }
+    }
+
+    /// The pieces.
+    pub(super) fn pieces(&self) -> &[Bytes] {
+        &self.pieces
+    }
+
+    /// The bytes of all pieces.
+    pub(super) fn len(&self) -> usize {
+        self.pieces.iter().map(Bytes::len).sum()
     }
 }
 

@@ -1,0 +1,115 @@
+//! What is read of the head of an answer, whichever way it came.
+
+use super::inflate::Encoding;
+use http::{HeaderMap, StatusCode};
+use std::time::{Duration, SystemTime};
+
+/// The head of an answer: only what decides about its body and about the next attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// The status.
+    pub(crate) status: StatusCode,
+    /// Whether the body is a stream of events.
+    pub(crate) is_events: bool,
+    /// How the body is compressed.
+    pub(crate) encoding: Encoding,
+    /// The length of the body as it comes, where it is told.
+    pub(crate) length: Option<u64>,
+    /// When the upstream asks to come back.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl Head {
+    /// A head without headers.
+    pub(crate) fn new(status: StatusCode) -> Self {
+        Self { status, is_events: false, encoding: Encoding::Identity, length: None, retry_after: None }
+    }
+
+    /// A head with its headers.
+    pub(crate) fn with_headers(status: StatusCode, headers: &HeaderMap) -> Self {
+        let mut head = Self::new(status);
+        headers.iter().for_each(|(name, value)| head.read(name.as_str(), value.as_bytes()));
+        head
+    }
+
+    /// Reads one header.
+    pub(crate) fn read(&mut self, name: &str, value: &[u8]) {
+        // Most names are none of these, and their length tells.
+        match name.len() {
+            11 if name.eq_ignore_ascii_case("retry-after") => {
+                // The finer hint wins, in whichever order they come.
+                self.retry_after = self.retry_after.or_else(|| retry_after(value));
+            }
+            12 if name.eq_ignore_ascii_case("content-type") => {
+                self.is_events = value.starts_with(b"text/event-stream");
+            }
+            14 if name.eq_ignore_ascii_case("content-length") => {
+                self.length = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
+            }
+            14 if name.eq_ignore_ascii_case("retry-after-ms") => {
+                let ms = number(value).and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok());
+                self.retry_after = ms.or(self.retry_after);
+            }
+            16 if name.eq_ignore_ascii_case("content-encoding") => self.encoding = Encoding::of(value),
+            _ => {}
+        }
+    }
+}
+
+fn number(value: &[u8]) -> Option<f64> {
+    std::str::from_utf8(value).ok()?.trim().parse().ok().filter(|number: &f64| *number >= 0.0)
+}
+
+/// Seconds, or a date.
+fn retry_after(value: &[u8]) -> Option<Duration> {
+    if let Some(seconds) = number(value) {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = httpdate::parse_http_date(std::str::from_utf8(value).ok()?).ok()?;
+    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(headers: &[(&str, &str)]) -> Head {
+        let mut head = Head::new(StatusCode::OK);
+        headers.iter().for_each(|(name, value)| head.read(name, value.as_bytes()));
+        head
+    }
+
+    #[test]
+    fn retry_hints_are_read_in_all_their_forms() {
+        for (name, value, expected) in [
+            ("retry-after", "2", Some(Duration::from_secs(2))),
+            ("Retry-After", "1.5", Some(Duration::from_millis(1500))),
+            ("retry-after-ms", "250", Some(Duration::from_millis(250))),
+            ("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT", Some(Duration::ZERO)),
+            ("retry-after", "-1", None),
+            ("retry-after", "soon", None),
+            ("retry-after", "1e300", None),
+            ("retry-after-ms", "soon", None),
+            ("x-other", "1", None),
+        ] {
+            assert_eq!(head(&[(name, value)]).retry_after, expected, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn the_finer_hint_wins() {
+        let (seconds, ms) = (("retry-after", "1"), ("retry-after-ms", "700"));
+        for both in [[seconds, ms], [ms, seconds]] {
+            assert_eq!(head(&both).retry_after, Some(Duration::from_millis(700)));
+        }
+    }
+
+    #[test]
+    fn what_decides_about_the_body_is_read_in_any_case() {
+        let events =
+            head(&[("Content-Type", "text/event-stream; charset=utf-8"), ("CONTENT-ENCODING", "gzip")]);
+        assert!(events.is_events && events.encoding == Encoding::Gzip && events.length.is_none());
+        let json = head(&[("content-type", "application/json"), ("content-length", "17")]);
+        assert!(!json.is_events && json.length == Some(17));
+    }
+}

@@ -1,0 +1,573 @@
+//! HTTP/1 towards providers. A connection carries one call at a time, and the call itself writes and reads: no task
+//! and no channel stand between, and a connection that waits holds no buffer.
+
+use super::{Head, Outgoing, chunked::Chunked, connect::Io, incoming::Broken};
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use smallvec::SmallVec;
+use std::{
+    cell::RefCell,
+    future::poll_fn,
+    io::{self, IoSlice},
+    mem::MaybeUninit,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Largest head of an answer, in bytes (if it comes in parts, with what comes of the body in the last) and in headers.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+const HEADERS_MAX: usize = 128;
+/// What one read takes at most.
+const READ_BYTES: usize = HEAD_BYTES_MAX;
+/// What one write offers at most.
+const WRITE_SLICES: usize = 64;
+
+thread_local! {
+    // Shared by all connections of a thread: what was read is copied out at once, into pieces of just its size.
+    static ROOM: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ_BYTES].into());
+}
+
+/// Why a call has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CallError {
+    /// Nothing of the request was taken: it may be sent again on another connection.
+    #[error("the connection was closed before the request was written")]
+    Unsent(#[source] io::Error),
+    /// The connection broke.
+    #[error("the connection broke")]
+    Io(#[from] io::Error),
+    /// It ended before the head of an answer did.
+    #[error("the connection was closed before an answer came")]
+    Closed,
+    /// What came is not HTTP/1.
+    #[error("the answer is not HTTP: {0}")]
+    Malformed(&'static str),
+}
+
+/// A connection between two calls.
+pub(super) struct Connection {
+    io: Io,
+}
+
+impl Connection {
+    pub(super) fn new(io: Io) -> Self {
+        Self { io }
+    }
+
+    /// Whether a call may begin: the other side has not closed, nor said anything that nobody asked for.
+    pub(super) fn is_idle(&mut self, cx: &mut Context<'_>) -> bool {
+        poll_read(&mut self.io, cx, |_| ()).is_pending()
+    }
+
+    /// Sends a request and waits for the head of its answer. An answer that comes before the request is written ends
+    /// the writing.
+    pub(super) async fn call(mut self, request: &Request<Outgoing>) -> Result<(Head, Body), CallError> {
+        let mut upload = Upload::new(request);
+        let mut partial = Vec::new();
+        let answer = poll_fn(|cx| {
+            let failed = match upload.poll(&mut self.io, cx) {
+                Poll::Ready(Err(error)) if upload.sent == 0 => {
+                    return Poll::Ready(Err(CallError::Unsent(error)));
+                }
+                Poll::Ready(Err(error)) => Some(error),
+                Poll::Ready(Ok(())) | Poll::Pending => None,
+            };
+            // Even where writing failed an answer may be there, and says more.
+            match (poll_head(&mut self.io, &mut partial, cx), failed) {
+                (Poll::Ready(Ok(answer)), _) => Poll::Ready(Ok(answer)),
+                (_, Some(error)) => Poll::Ready(Err(error.into())),
+                (other, None) => other,
+            }
+        });
+        let mut answer = answer.await?;
+        answer.keep &= upload.is_done();
+        let Answer { head, framing, first, keep } = answer;
+        Ok((head, Body { io: self.io, framing, first, keep }))
+    }
+}
+
+/// Reads what is there, up to a bound, and looks at it in place. No bytes mean the end of the connection.
+fn poll_read<T>(io: &mut Io, cx: &mut Context<'_>, look: impl FnOnce(&[u8]) -> T) -> Poll<io::Result<T>> {
+    ROOM.with_borrow_mut(|room| {
+        let mut read = ReadBuf::new(room);
+        ready!(Pin::new(io).poll_read(cx, &mut read))?;
+        Poll::Ready(Ok(look(read.filled())))
+    })
+}
+
+/// A request on its way out.
+struct Upload {
+    head: Vec<u8>,
+    body: Outgoing,
+    sent: usize,
+    flushed: bool,
+}
+
+impl Upload {
+    fn new(request: &Request<Outgoing>) -> Self {
+        Self { head: head_of(request), body: request.body().clone(), sent: 0, flushed: false }
+    }
+
+    fn is_done(&self) -> bool {
+        self.flushed
+    }
+
+    fn poll(&mut self, io: &mut Io, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.flushed {
+            let mut skip = self.sent;
+            let mut slices = SmallVec::<[IoSlice<'_>; 8]>::new();
+            for part in
+                std::iter::once(&self.head[..]).chain(self.body.pieces().iter().map(|piece| &piece[..]))
+            {
+                match part.get(skip..) {
+                    Some(rest) if !rest.is_empty() && slices.len() < WRITE_SLICES => {
+                        slices.push(IoSlice::new(rest));
+                        skip = 0;
+                    }
+                    _ => skip = skip.saturating_sub(part.len()),
+                }
+            }
+            if slices.is_empty() {
+                ready!(Pin::new(&mut *io).poll_flush(cx))?;
+                self.flushed = true;
+                break;
+            }
+            match ready!(Pin::new(&mut *io).poll_write_vectored(cx, &slices))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                written => self.sent += written,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+fn head_of(request: &Request<Outgoing>) -> Vec<u8> {
+    let mut head = Vec::with_capacity(512);
+    head.extend_from_slice(request.method().as_str().as_bytes());
+    head.push(b' ');
+    head.extend_from_slice(request.uri().path_and_query().map_or("/", |path| path.as_str()).as_bytes());
+    head.extend_from_slice(b" HTTP/1.1\r\n");
+    for (name, value) in request.headers() {
+        head.extend_from_slice(name.as_str().as_bytes());
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(value.as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"content-length: ");
+    head.extend_from_slice(itoa::Buffer::new().format(request.body().len()).as_bytes());
+    head.extend_from_slice(b"\r\n\r\n");
+    head
+}
+
+/// The head of an answer, and the first bytes of its body.
+struct Answer {
+    head: Head,
+    framing: Framing,
+    first: Bytes,
+    keep: bool,
+}
+
+/// Reads up to the end of a head. Nearly always it comes in one piece and is parsed where it lies; `partial` holds
+/// the beginning of one that does not.
+fn poll_head(io: &mut Io, partial: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<Result<Answer, CallError>> {
+    loop {
+        let answer = ready!(poll_read(io, cx, |read| {
+            if read.is_empty() {
+                return Err(CallError::Closed);
+            }
+            if partial.is_empty() {
+                let answer = parse_head(read)?;
+                if answer.is_none() {
+                    partial.extend_from_slice(read);
+                }
+                return Ok(answer);
+            }
+            if partial.len() + read.len() > HEAD_BYTES_MAX {
+                return Err(CallError::Malformed("its head is too large"));
+            }
+            partial.extend_from_slice(read);
+            // Only a line's end can be the head's: a head that dribbles in is not parsed again for each byte.
+            if read.contains(&b'\n') { parse_head(partial) } else { Ok(None) }
+        }))??;
+        if let Some(answer) = answer {
+            return Poll::Ready(Ok(answer));
+        }
+    }
+}
+
+/// Parses the final head in `bytes`, if it is complete; interim ones before it are passed over.
+fn parse_head(mut bytes: &[u8]) -> Result<Option<Answer>, CallError> {
+    loop {
+        let mut headers = [const { MaybeUninit::uninit() }; HEADERS_MAX];
+        let mut parsed = httparse::Response::new(&mut []);
+        let length = match httparse::ParserConfig::default().parse_response_with_uninit_headers(
+            &mut parsed,
+            bytes,
+            &mut headers,
+        ) {
+            Ok(httparse::Status::Complete(length)) => length,
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(httparse::Error::TooManyHeaders) => {
+                return Err(CallError::Malformed("it has too many headers"));
+            }
+            Err(_) => return Err(CallError::Malformed("its head cannot be read")),
+        };
+        let status = parsed.code.and_then(|code| StatusCode::from_u16(code).ok());
+        let status = status.ok_or(CallError::Malformed("its status is none"))?;
+        if status == StatusCode::SWITCHING_PROTOCOLS {
+            return Err(CallError::Malformed("it switches to another protocol"));
+        }
+        if status.is_informational() {
+            bytes = &bytes[length..];
+            continue;
+        }
+        return answer(status, &parsed, &bytes[length..]).map(Some);
+    }
+}
+
+/// What a head says about its body and its connection (RFC 9112, sections 6.3 and 9.3).
+fn answer(status: StatusCode, parsed: &httparse::Response<'_, '_>, rest: &[u8]) -> Result<Answer, CallError> {
+    let mut head = Head::new(status);
+    let modern = parsed.version == Some(1);
+    let mut keep = modern;
+    let (mut length, mut coded, mut chunked) = (None, false, false);
+    for header in parsed.headers.iter() {
+        head.read(header.name, header.value);
+        if header.name.eq_ignore_ascii_case("content-length") {
+            let told = digits(header.value).ok_or(CallError::Malformed("its content-length is no number"))?;
+            if length.replace(told).is_some_and(|before| before != told) {
+                return Err(CallError::Malformed("it has two lengths"));
+            }
+        } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+            coded = true;
+            chunked = tokens(header.value).last().is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"));
+        } else if header.name.eq_ignore_ascii_case("connection") {
+            for token in tokens(header.value) {
+                keep &= !token.eq_ignore_ascii_case(b"close");
+                keep |= !modern && token.eq_ignore_ascii_case(b"keep-alive");
+            }
+        }
+    }
+    let framing = match (coded, length) {
+        _ if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) => Framing::Ended,
+        (true, _) if !modern => return Err(CallError::Malformed("HTTP/1.0 has no transfer-encoding")),
+        (true, both) => {
+            // Two ways to tell the length: whoever is between may have believed the other one.
+            keep &= both.is_none();
+            if chunked { Framing::Chunked(Chunked::new()) } else { Framing::UntilClosed }
+        }
+        (false, Some(0)) => Framing::Ended,
+        (false, Some(length)) => Framing::Length(length),
+        (false, None) => Framing::UntilClosed,
+    };
+    let mut answer = Answer { head, framing, first: Bytes::new(), keep };
+    if !rest.is_empty() || matches!(answer.framing, Framing::Ended) {
+        answer.first = answer
+            .framing
+            .take(rest, &mut answer.keep)
+            .map_err(|_| CallError::Malformed("its chunks make no sense"))?;
+    }
+    Ok(answer)
+}
+
+fn digits(value: &[u8]) -> Option<u64> {
+    let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(value).ok().filter(|_| digits)?.parse().ok()
+}
+
+fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
+}
+
+/// How the end of a body is known.
+#[derive(Debug)]
+enum Framing {
+    /// So many bytes are left.
+    Length(u64),
+    /// In chunks.
+    Chunked(Chunked),
+    /// With the connection.
+    UntilClosed,
+    /// It was read.
+    Ended,
+}
+
+impl Framing {
+    /// The data in bytes that were read. What is behind the end of the body was not asked for: the connection is not
+    /// kept.
+    fn take(&mut self, read: &[u8], keep: &mut bool) -> Result<Bytes, Broken> {
+        let (data, used) = match self {
+            Self::Ended => (Bytes::new(), 0),
+            Self::UntilClosed => (Bytes::copy_from_slice(read), read.len()),
+            Self::Length(left) => {
+                let used = usize::try_from(*left).map_or(read.len(), |left| left.min(read.len()));
+                *left -= used as u64;
+                let ended = *left == 0;
+                if ended {
+                    *self = Self::Ended;
+                }
+                (Bytes::copy_from_slice(&read[..used]), used)
+            }
+            Self::Chunked(chunked) => {
+                let mut data = Vec::with_capacity(read.len());
+                let used = chunked.decode(read, &mut data).map_err(|_| Broken::Connection)?;
+                if chunked.is_ended() {
+                    *self = Self::Ended;
+                }
+                (data.into(), used)
+            }
+        };
+        *keep &= used == read.len();
+        Ok(data)
+    }
+}
+
+/// The body of an answer.
+pub(crate) struct Body {
+    io: Io,
+    framing: Framing,
+    first: Bytes,
+    keep: bool,
+}
+
+impl Body {
+    /// Whether all of it has been handed out.
+    pub(super) fn is_ended(&self) -> bool {
+        matches!(self.framing, Framing::Ended) && self.first.is_empty()
+    }
+
+    /// The connection, if it can carry another call.
+    pub(super) fn into_connection(self) -> Option<Connection> {
+        (self.keep && self.is_ended()).then_some(Connection { io: self.io })
+    }
+
+    /// The next data; all that one read brings, without the marks of chunks between.
+    pub(super) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+        loop {
+            if !self.first.is_empty() {
+                return Poll::Ready(Some(Ok(std::mem::take(&mut self.first))));
+            }
+            if matches!(self.framing, Framing::Ended) {
+                return Poll::Ready(None);
+            }
+            let (framing, keep) = (&mut self.framing, &mut self.keep);
+            let taken = ready!(poll_read(&mut self.io, cx, |read| match framing {
+                Framing::UntilClosed if read.is_empty() => {
+                    (*framing, *keep) = (Framing::Ended, false);
+                    Ok(Bytes::new())
+                }
+                _ if read.is_empty() => Err(Broken::Connection),
+                _ => framing.take(read, keep),
+            }));
+            match taken {
+                Ok(Ok(data)) => self.first = data,
+                Ok(Err(broken)) => return Poll::Ready(Some(Err(broken))),
+                Err(_) => return Poll::Ready(Some(Err(Broken::Connection))),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::upstream::io::Stream;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::{TcpListener, TcpStream},
+    };
+
+    async fn pair() -> (Connection, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (Connection::new(Stream::Plain(client)), listener.accept().await.unwrap().0)
+    }
+
+    fn request(body: &'static str) -> Request<Outgoing> {
+        let body = Outgoing::new(body.split_inclusive(',').map(|piece| piece.as_bytes().into()).collect());
+        Request::post("/v1/x?y=z").header("host", "a.example").body(body).unwrap()
+    }
+
+    /// The answer that `written` is, cut into pieces, and whether its connection is kept. Where `closed` is set the
+    /// server closes after it.
+    async fn outcome(
+        written: &[u8],
+        cut: usize,
+        closed: bool,
+    ) -> Result<(u16, Result<String, Broken>, bool), CallError> {
+        let (connection, mut server) = pair().await;
+        let serving = async {
+            for piece in written.chunks(cut.max(1)) {
+                server.write_all(piece).await.unwrap();
+                if cut < written.len() {
+                    tokio::task::yield_now().await;
+                }
+            }
+            if closed {
+                server.shutdown().await.unwrap();
+            }
+            server
+        };
+        let asking = async {
+            let (head, mut body) = connection.call(&request("a,b")).await?;
+            let mut all = Vec::new();
+            let text = loop {
+                match poll_fn(|cx| body.poll_data(cx)).await {
+                    Some(Ok(data)) => all.extend_from_slice(&data),
+                    Some(Err(broken)) => break Err(broken),
+                    None => break Ok(String::from_utf8(all).unwrap()),
+                }
+            };
+            Ok((head.status.as_u16(), text, body.into_connection().is_some()))
+        };
+        let (_server, outcome) = tokio::join!(serving, asking);
+        outcome
+    }
+
+    fn good(status: u16, text: &str, keep: bool) -> (u16, Result<String, Broken>, bool) {
+        (status, Ok(text.to_owned()), keep)
+    }
+
+    #[tokio::test]
+    async fn a_request_is_written_as_it_should_be() {
+        let (connection, mut server) = pair().await;
+        let asked = request("{\"a\":1,\"b\":2}");
+        let (_, read) = tokio::join!(connection.call(&asked), async {
+            let mut read = [0; 512];
+            let length = server.read(&mut read).await.unwrap();
+            drop(server);
+            String::from_utf8(read[..length].to_vec()).unwrap()
+        });
+        assert_eq!(
+            read,
+            "POST /v1/x?y=z HTTP/1.1\r\nhost: a.example\r\ncontent-length: 13\r\n\r\n{\"a\":1,\"b\":2}"
+        );
+    }
+
+    #[tokio::test]
+    async fn bodies_end_where_their_head_says_in_any_cuts() {
+        for (written, closed, expected) in [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", false, good(200, "hello", true)),
+            ("HTTP/1.1 204 No Content\r\n\r\n", false, good(204, "", true)),
+            ("HTTP/1.1 429 \r\ncontent-length: 0\r\n\r\n", false, good(429, "", true)),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\nhi",
+                false,
+                good(200, "hi", true),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
+                false,
+                good(200, "hello", true),
+            ),
+            (
+                "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi",
+                false,
+                good(200, "hi", true),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nconnection: Keep-Alive, CLOSE\r\ncontent-length: 2\r\n\r\nhi",
+                false,
+                good(200, "hi", false),
+            ),
+            ("HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nhi", false, good(200, "hi", false)),
+            (
+                "HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nhi",
+                false,
+                good(200, "hi", true),
+            ),
+            ("HTTP/1.1 200 OK\r\n\r\nto the end", true, good(200, "to the end", false)),
+            (
+                "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\nto the end",
+                true,
+                good(200, "to the end", false),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: 9\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+                false,
+                good(200, "hi", false),
+            ),
+        ] {
+            for cut in [1, 7, 16, written.len()] {
+                assert_eq!(
+                    outcome(written.as_bytes(), cut, closed).await.unwrap(),
+                    expected,
+                    "{written:?} cut at {cut}"
+                );
+            }
+        }
+        let too_much = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi!";
+        assert_eq!(
+            outcome(too_much.as_bytes(), too_much.len(), false).await.unwrap(),
+            good(200, "hi", false)
+        );
+    }
+
+    #[tokio::test]
+    async fn an_end_before_the_end_is_told() {
+        for written in [
+            "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n",
+        ] {
+            let outcome = outcome(written.as_bytes(), 9, true).await.unwrap();
+            assert_eq!(outcome, (200, Err(Broken::Connection), false), "{written:?}");
+        }
+        for written in ["", "HTTP/1.1 200 OK\r\ncontent-le"] {
+            let error = outcome(written.as_bytes(), 9, true).await.unwrap_err();
+            assert!(matches!(error, CallError::Closed), "{written:?}: {error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_http_is_refused() {
+        let (long, many) = ("x".repeat(HEAD_BYTES_MAX), "a: b\r\n".repeat(HEADERS_MAX + 1));
+        for written in [
+            "<html>\r\n\r\n".to_owned(),
+            "HTTP/1.1 999999 OK\r\n\r\n".to_owned(),
+            "HTTP/1.1 099 OK\r\n\r\n".to_owned(),
+            "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n".to_owned(),
+            "HTTP/1.1 200 OK\r\ncontent-length: +2\r\n\r\nhi".to_owned(),
+            "HTTP/1.1 200 OK\r\ncontent-length: 2, 2\r\n\r\nhi".to_owned(),
+            "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nhi!".to_owned(),
+            "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(),
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nhello".to_owned(),
+            format!("HTTP/1.1 200 OK\r\na: {long}\r\n\r\n"),
+            format!("HTTP/1.1 200 OK\r\n{many}\r\n"),
+        ] {
+            let error = outcome(written.as_bytes(), 20_000, false).await.unwrap_err();
+            assert!(matches!(error, CallError::Malformed(_)), "{:.60}: {error}", written);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_closed_connection_is_seen_before_it_is_used() {
+        for says in ["", "HTTP/1.1 408 Request Timeout\r\n\r\n"] {
+            let (mut connection, mut server) = pair().await;
+            assert!(poll_fn(|cx| Poll::Ready(connection.is_idle(cx))).await);
+            server.write_all(says.as_bytes()).await.unwrap();
+            drop(server);
+            for _ in 0..100 {
+                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+                if !poll_fn(|cx| Poll::Ready(connection.is_idle(cx))).await {
+                    return;
+                }
+            }
+            panic!("a closed connection passed for idle");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_before_the_end_of_the_request_ends_the_writing() {
+        let (connection, mut server) = pair().await;
+        let body = Outgoing::new([Bytes::from(vec![b'x'; 64 << 20])].into_iter().collect());
+        let large = Request::post("/").body(body).unwrap();
+        let (answered, _server) = tokio::join!(connection.call(&large), async {
+            server.write_all(b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+            server
+        });
+        let (head, body) = answered.unwrap();
+        assert!(head.status == 413 && body.is_ended() && body.into_connection().is_none());
+    }
+}
