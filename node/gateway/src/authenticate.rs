@@ -1,6 +1,6 @@
 //! Who asks: the key in the headers, looked up by its hash.
 
-use http::{HeaderMap, header::AUTHORIZATION};
+use crate::headers::Headers;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use trestle_config::{Caller, Snapshot};
@@ -10,7 +10,7 @@ use trestle_dialect::{Refusal, RefusalKind};
 const KEY_HEADERS: [&str; 3] = ["x-api-key", "x-goog-api-key", "api-key"];
 
 /// The caller behind the headers; `None` is nobody in particular, where the document allows that.
-pub(crate) fn authenticate(snapshot: &Snapshot, headers: &HeaderMap) -> Result<Option<Arc<Caller>>, Refusal> {
+pub(crate) fn authenticate(snapshot: &Snapshot, headers: &Headers) -> Result<Option<Arc<Caller>>, Refusal> {
     let required = snapshot.settings.require_keys;
     let Some(key) = presented(headers)? else {
         return if required { Err(unauthenticated(MISSING)) } else { Ok(None) };
@@ -31,16 +31,15 @@ fn unauthenticated(message: &'static str) -> Refusal {
     Refusal::new(RefusalKind::Unauthenticated, message)
 }
 
-fn presented(headers: &HeaderMap) -> Result<Option<&[u8]>, Refusal> {
-    let key = if let Some(value) = headers.get(AUTHORIZATION) {
-        let value = value.as_bytes();
+fn presented(headers: &Headers) -> Result<Option<&[u8]>, Refusal> {
+    let key = if let Some(value) = headers.get("authorization") {
         let (scheme, key) = value.split_at_checked(7).unwrap_or((value, b""));
         if !scheme.eq_ignore_ascii_case(b"bearer ") && !value.eq_ignore_ascii_case(b"bearer") {
             return Err(unauthenticated("`authorization` must be `Bearer KEY`"));
         }
         key
-    } else if let Some(value) = KEY_HEADERS.iter().find_map(|name| headers.get(*name)) {
-        value.as_bytes()
+    } else if let Some(value) = KEY_HEADERS.iter().find_map(|name| headers.get(name)) {
+        value
     } else {
         return Ok(None);
     };
@@ -53,10 +52,12 @@ fn presented(headers: &HeaderMap) -> Result<Option<&[u8]>, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::HeaderMap;
 
     fn check(header: (&'static str, &str), expected: Result<Option<&[u8]>, &str>) {
         let mut headers = HeaderMap::new();
         headers.insert(header.0, header.1.parse().unwrap());
+        let headers = Headers::Map(headers);
         let found = presented(&headers);
         assert_eq!(found.as_ref().map_err(|refusal| &*refusal.message).copied(), expected, "{header:?}");
     }

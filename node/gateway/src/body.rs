@@ -7,6 +7,8 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use std::{
+    future::poll_fn,
+    io,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -15,19 +17,42 @@ use tokio::sync::{mpsc, oneshot};
 /// Chunks on their way from one thread to another.
 const REMOTE_CHUNKS: usize = 8;
 
+/// A body that is read on the data thread of its connection.
+pub trait LocalBody {
+    /// The next data.
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>>;
+
+    /// Whether all of it has been read.
+    fn is_end(&self) -> bool;
+}
+
 /// The body of a request.
-#[derive(Debug)]
 pub enum RequestBody {
-    /// From a connection.
+    /// From a connection that hyper serves.
     Incoming(Incoming),
-    /// From this process.
+    /// From another connection, as it comes.
+    Local(Box<dyn LocalBody>),
+    /// All of it.
     Bytes(Bytes),
+}
+
+impl From<Incoming> for RequestBody {
+    fn from(body: Incoming) -> Self {
+        Self::Incoming(body)
+    }
+}
+
+impl From<Bytes> for RequestBody {
+    fn from(body: Bytes) -> Self {
+        Self::Bytes(body)
+    }
 }
 
 impl RequestBody {
     /// The next data of the body.
-    pub(crate) async fn data(&mut self) -> Option<Result<Bytes, hyper::Error>> {
+    pub(crate) async fn data(&mut self) -> Option<io::Result<Bytes>> {
         match self {
+            Self::Local(body) => poll_fn(|cx| body.poll_data(cx)).await,
             Self::Bytes(bytes) if bytes.is_empty() => None,
             Self::Bytes(bytes) => Some(Ok(std::mem::take(bytes))),
             Self::Incoming(body) => loop {
@@ -37,7 +62,7 @@ impl RequestBody {
                             return Some(Ok(data));
                         }
                     }
-                    Err(error) => return Some(Err(error)),
+                    Err(error) => return Some(Err(io::Error::other(error))),
                 }
             },
         }
@@ -47,6 +72,7 @@ impl RequestBody {
     pub(crate) fn is_end(&self) -> bool {
         match self {
             Self::Incoming(body) => body.is_end_stream(),
+            Self::Local(body) => body.is_end(),
             Self::Bytes(bytes) => bytes.is_empty(),
         }
     }

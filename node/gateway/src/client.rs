@@ -1,13 +1,13 @@
 //! Calls from inside of the process, through the very same pipeline: typed, or any body to any endpoint.
 
 use crate::{
-    Endpoint, Gateway, RequestBody,
+    Endpoint, Gateway, Headers,
     body::{Cut, RemoteBody},
     serve::handle_on,
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header::AUTHORIZATION};
+use http::{HeaderMap, HeaderValue, StatusCode, header::AUTHORIZATION};
 use std::{
     collections::VecDeque,
     future::poll_fn,
@@ -159,12 +159,11 @@ impl Client {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Answered, ClientError> {
-        let mut request = Request::new(RequestBody::Bytes(body));
-        *request.method_mut() = if endpoint == Endpoint::Models { Method::GET } else { Method::POST };
-        *request.headers_mut() = headers;
+        let mut headers = headers;
         if let Some(key) = &self.key {
-            request.headers_mut().insert(AUTHORIZATION, key.clone());
+            headers.insert(AUTHORIZATION, key.clone());
         }
+        let request = (Headers::Map(headers), body);
         let shared = self.gateway.shared();
         let answer =
             handle_on(&shared.seats[shared.idlest()], endpoint, request).await.ok_or(ClientError::Stopped)?;

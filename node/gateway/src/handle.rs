@@ -7,6 +7,7 @@ use crate::{
     authenticate::authenticate,
     cause::Failed,
     flight::Flight,
+    headers::Headers,
     models,
     receive::{Ask, receive},
     record::Outcome,
@@ -15,7 +16,7 @@ use crate::{
     timer::Timer,
     worker::Worker,
 };
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Response};
 use std::{cell::Cell, rc::Rc};
 use trestle_config::Snapshot;
 use trestle_dialect::{Dialect, Refusal, RefusalKind};
@@ -27,21 +28,20 @@ const CLIENT_ID_MAX: usize = 128;
 pub(crate) async fn handle(
     worker: &Rc<Worker>,
     endpoint: Endpoint,
-    request: Request<RequestBody>,
+    (headers, body): (Headers, RequestBody),
     finish: &Cell<bool>,
 ) -> Response<Answer> {
     let mut flight = Flight::begin(worker, endpoint);
     let snapshot = worker.snapshot();
-    let (head, body) = request.into_parts();
-    flight.record.client_id = client_id(&head.headers);
-    match authenticate(&snapshot, &head.headers) {
+    flight.record.client_id = client_id(&headers);
+    match authenticate(&snapshot, &headers) {
         Ok(caller) => flight.record.caller = caller,
         Err(refusal) => return answer::refusal(flight, &refusal),
     }
     if endpoint == Endpoint::Models {
-        return models::list(flight, &snapshot, &head.headers);
+        return models::list(flight, &snapshot, &headers);
     }
-    let ask = match receive(&mut flight, &snapshot.settings, head.headers, body).await {
+    let ask = match receive(&mut flight, &snapshot.settings, headers, body).await {
         Ok(ask) => ask,
         Err(refusal) => return answer::refusal(flight, &refusal),
     };
@@ -66,8 +66,8 @@ pub(crate) async fn handle(
     }
 }
 
-fn client_id(headers: &HeaderMap) -> Option<Box<str>> {
-    let id = headers.get("x-request-id").or_else(|| headers.get("x-client-request-id"))?.to_str().ok()?;
+fn client_id(headers: &Headers) -> Option<Box<str>> {
+    let id = headers.text("x-request-id").or_else(|| headers.text("x-client-request-id"))?;
     Some(id.get(..CLIENT_ID_MAX).unwrap_or(id).into())
 }
 

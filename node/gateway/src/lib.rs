@@ -30,6 +30,7 @@ mod models;
 mod body;
 mod endpoint;
 mod flight;
+mod headers;
 mod record;
 mod timer;
 
@@ -47,8 +48,9 @@ mod mock;
 // Calls from inside of the process.
 mod client;
 
-pub use body::{Answer, Cut, RequestBody};
+pub use body::{Answer, Cut, LocalBody, RequestBody};
 pub use client::{Answered, Chat, Client, ClientError, Events};
 pub use endpoint::Endpoint;
 pub use gateway::{Gateway, HostSecrets, OpenError, Options};
+pub use headers::{Headers, Lines};
 pub use worker::Worker;

@@ -1,13 +1,13 @@
 //! `GET /v1/models`: what the caller may ask for.
 
-use crate::{Answer, answer, flight::Flight, record::Outcome};
-use http::{HeaderMap, Response};
+use crate::{Answer, answer, flight::Flight, headers::Headers, record::Outcome};
+use http::Response;
 use std::collections::BTreeSet;
 use trestle_config::{ProviderKind, Snapshot};
 use trestle_dialect::{Dialect, model_list};
 
 /// The names of the document (and the mock's) that the caller may use, in the shape that its SDK expects.
-pub(crate) fn list(mut flight: Flight, snapshot: &Snapshot, headers: &HeaderMap) -> Response<Answer> {
+pub(crate) fn list(mut flight: Flight, snapshot: &Snapshot, headers: &Headers) -> Response<Answer> {
     let caller = flight.record.caller.clone();
     let may =
         |group: Option<&str>, target: &str| caller.as_ref().is_none_or(|c| c.grants.allow(group, target));
@@ -27,7 +27,7 @@ pub(crate) fn list(mut flight: Flight, snapshot: &Snapshot, headers: &HeaderMap)
             }
         }
     }
-    let dialect = if headers.contains_key("anthropic-version") {
+    let dialect = if headers.get("anthropic-version").is_some() {
         Dialect::AnthropicMessages
     } else {
         Dialect::OpenAiChat

@@ -111,8 +111,8 @@ pub(crate) fn request(
     headers.insert(ACCEPT, if ask.stream { EVENTS.clone() } else { JSON.clone() });
     headers.insert(USER_AGENT, AGENT.clone());
     for name in &provider.forward_headers {
-        for value in ask.headers.get_all(name) {
-            headers.append(name.clone(), value.clone());
+        for value in ask.headers.get_all(name.as_str()) {
+            headers.extend(HeaderValue::from_bytes(value).ok().map(|value| (name.clone(), value)));
         }
     }
     remote.sign(&mut headers);

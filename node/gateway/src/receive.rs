@@ -4,13 +4,10 @@ use crate::{
     Endpoint, RequestBody,
     budget::Held,
     flight::Flight,
+    headers::Headers,
     upstream::{Encoding, Inflate, InflateError},
 };
 use bytes::{Bytes, BytesMut};
-use http::{
-    HeaderMap,
-    header::{CONTENT_ENCODING, CONTENT_LENGTH},
-};
 use std::{cell::OnceCell, time::Duration};
 use tokio::time::{Instant, timeout_at};
 use trestle_config::Settings;
@@ -30,7 +27,7 @@ pub(crate) struct Ask {
     /// Where.
     pub(crate) endpoint: Endpoint,
     /// The client's headers.
-    pub(crate) headers: HeaderMap,
+    pub(crate) headers: Headers,
     /// The body.
     pub(crate) envelope: Envelope,
     /// The model as the client named it.
@@ -63,7 +60,7 @@ impl Ask {
 pub(crate) async fn receive(
     flight: &mut Flight,
     settings: &Settings,
-    headers: HeaderMap,
+    headers: Headers,
     body: RequestBody,
 ) -> Result<Ask, Refusal> {
     let endpoint = flight.record.endpoint;
@@ -122,7 +119,7 @@ fn stream(envelope: &Envelope) -> Result<bool, Refusal> {
     }
 }
 
-fn fallbacks(envelope: &Envelope, headers: &HeaderMap) -> Result<Option<Vec<String>>, Refusal> {
+fn fallbacks(envelope: &Envelope, headers: &Headers) -> Result<Option<Vec<String>>, Refusal> {
     let named: Vec<String> = if let Some(value) = envelope.get("fallbacks") {
         let strings: Option<Vec<_>> = value.elements().map(|e| e.string().map(|s| s.into_owned())).collect();
         let array = value.bytes().first() == Some(&b'[');
@@ -133,8 +130,7 @@ fn fallbacks(envelope: &Envelope, headers: &HeaderMap) -> Result<Option<Vec<Stri
             )
         })?
     } else if let Some(value) = headers.get("x-trestle-fallbacks") {
-        let text = value
-            .to_str()
+        let text = std::str::from_utf8(value)
             .map_err(|_| Refusal::invalid("x-trestle-fallbacks", "the header must be plain text"))?;
         text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
     } else {
@@ -163,15 +159,15 @@ fn bad_encoding(error: InflateError, settings: &Settings) -> Refusal {
 /// Reads the whole body: each byte is copied at most once, none where it comes in one piece.
 async fn collect(
     settings: &Settings,
-    headers: &HeaderMap,
+    headers: &Headers,
     mut body: RequestBody,
     held: &mut Held,
 ) -> Result<Bytes, Refusal> {
-    let length = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok()).unwrap_or(0);
+    let length = headers.text("content-length").and_then(|length| length.parse::<u64>().ok()).unwrap_or(0);
     if length > settings.body_bytes_max {
         return Err(too_large(settings));
     }
-    let encoding = headers.get(CONTENT_ENCODING).map_or(Encoding::Identity, |v| Encoding::of(v.as_bytes()));
+    let encoding = headers.get("content-encoding").map_or(Encoding::Identity, Encoding::of);
     let mut inflate =
         Inflate::new(encoding, settings.body_bytes_max).map_err(|error| bad_encoding(error, settings))?;
     let (mut first, mut all) = (Bytes::new(), BytesMut::new());
@@ -206,8 +202,9 @@ async fn collect(
             continue;
         }
         if all.is_empty() {
-            all.reserve(length.min(TRUSTED).max(taken * 2) as usize);
-            all.extend_from_slice(&std::mem::take(&mut first));
+            // Where the first piece has room for the rest already, it is not copied.
+            all = BytesMut::from(std::mem::take(&mut first));
+            all.reserve(length.min(TRUSTED).max(taken * 2).saturating_sub(all.len() as u64) as usize);
         }
         all.extend_from_slice(&data);
     }

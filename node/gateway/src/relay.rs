@@ -155,7 +155,7 @@ impl Inner {
     fn poll_events(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
         loop {
             let Kind::Events { stream, dialect } = &mut self.kind else { return Poll::Ready(None) };
-            if stream.queued_bytes() >= TOGETHER {
+            if stream.queued_bytes() >= TOGETHER && !stream.is_ended() {
                 return Poll::Ready(stream.take().map(Ok));
             }
             let step = match stream.poll_step(&mut self.flight, cx) {

@@ -2,14 +2,14 @@
 //! finish although their client has left.
 
 use crate::{
-    Answer, Endpoint, RequestBody, answer,
+    Answer, Endpoint, Headers, RequestBody, answer,
     body::{self, RemoteBody},
     handle,
     thread::Seat,
     worker::Worker,
 };
 use futures_util::FutureExt;
-use http::{Request, Response};
+use http::Response;
 use std::{
     cell::Cell,
     future::Future,
@@ -29,7 +29,7 @@ impl Worker {
     pub async fn handle(
         self: &Rc<Self>,
         endpoint: Endpoint,
-        request: Request<RequestBody>,
+        request: (Headers, RequestBody),
     ) -> Response<Answer> {
         let finish = Rc::new(Cell::new(false));
         let worker = Rc::clone(self);
@@ -47,27 +47,22 @@ impl Worker {
     pub async fn handle_spread(
         self: &Rc<Self>,
         endpoint: Endpoint,
-        request: Request<RequestBody>,
+        (headers, body): (Headers, impl Into<RequestBody> + Send + 'static),
     ) -> Response<Answer> {
         let idlest = self.shared.idlest();
         let here = self.seat().in_flight.load(Relaxed);
         if idlest == self.index || here <= self.shared.seats[idlest].in_flight.load(Relaxed) + SPREAD_BEYOND {
-            return self.handle(endpoint, request).await;
+            return self.handle(endpoint, (headers, body.into())).await;
         }
-        match handle_on(&self.shared.seats[idlest], endpoint, request).await {
+        match handle_on(&self.shared.seats[idlest], endpoint, (headers, body)).await {
             Some(response) => response.map(Answer::from_remote),
             None => answer::panicked(self, endpoint),
         }
     }
 
-    /// Answers a request that is no inference request with an error of ours (404, 405, ...) in JSON.
-    pub fn refuse(
-        &self,
-        request: &Request<RequestBody>,
-        status: http::StatusCode,
-        message: &str,
-    ) -> Response<Answer> {
-        answer::plain(self.random(), request.uri().path(), (status, message))
+    /// Answers a request to `path` that is no inference request with an error of ours (404, 405, ...) in JSON.
+    pub fn refuse(&self, path: &str, status: http::StatusCode, message: &str) -> Response<Answer> {
+        answer::plain(self.random(), path, (status, message))
     }
 }
 
@@ -76,7 +71,7 @@ impl Worker {
 pub(crate) async fn handle_on(
     seat: &Seat,
     endpoint: Endpoint,
-    request: Request<RequestBody>,
+    (headers, body): (Headers, impl Into<RequestBody> + Send + 'static),
 ) -> Option<Response<RemoteBody>> {
     let (reply, answer) = oneshot::channel();
     // Counted there from now on, so that of many that are sent at once not all go to the same thread.
@@ -86,7 +81,7 @@ pub(crate) async fn handle_on(
         tokio::task::spawn_local(async move {
             let mut reply = reply;
             let response = tokio::select! {
-                response = worker.handle(endpoint, request) => response,
+                response = worker.handle(endpoint, (headers, body.into())) => response,
                 () = reply.closed() => return,
             };
             body::send_remote(response, reply).await;

@@ -96,6 +96,11 @@ impl Stream {
         Some(all.freeze())
     }
 
+    /// Whether the proper end was read.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.ended
+    }
+
     /// Bytes that wait for the client.
     pub(crate) fn queued_bytes(&self) -> usize {
         self.queued_bytes
@@ -160,7 +165,7 @@ impl Stream {
 
     /// Passes whole runs of events on uncopied; cuts out what the client did not ask for.
     fn pass(&mut self, block: &Bytes, flight: &mut Flight) -> bool {
-        let Translation::Same { codec, strip_usage, look } = self.translation else { return false };
+        let Translation::Same { codec, strip_usage, mut look } = self.translation else { return false };
         let (mut contents, mut from, mut at) = (0, 0, 0);
         for event in sse::events(block) {
             let begin = at;
@@ -178,7 +183,11 @@ impl Stream {
                 from = at;
                 continue;
             }
-            contents += u32::from(glance.content);
+            if glance.content {
+                contents += 1;
+                // From the first content on, less has to be known.
+                look = Look::Meter;
+            }
             if let Some(fault) = glance.fault {
                 self.fault = Some(fault);
                 break;
@@ -191,12 +200,8 @@ impl Stream {
         // Nothing behind an error or the end goes on.
         let stop = if self.ended || self.fault.is_some() { at } else { block.len() };
         self.push(if (from, stop) == (0, block.len()) { block.clone() } else { block.slice(from..stop) });
+        self.translation = Translation::Same { codec, strip_usage, look };
         flight.contents(contents);
-        if contents > 0
-            && let Translation::Same { look, .. } = &mut self.translation
-        {
-            *look = Look::Meter;
-        }
         contents > 0
     }
 

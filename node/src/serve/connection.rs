@@ -1,7 +1,7 @@
 //! One connection of a client, on its data thread: handshake, version, HTTP.
 
 use crate::serve::{
-    drive::{Finish, drive, step},
+    drive::{Finish, drive, each, step},
     front::Place,
     service::Shared,
     stream::{Stream, Transport, Version},
@@ -46,6 +46,11 @@ pub(super) async fn serve(stream: net::TcpStream, place: Place, worker: Rc<Worke
         None => return,
     };
     let shared = Shared::new(place, worker, Rc::clone(&vitals));
+    let stream = match version {
+        Version::Http2 => Some(stream),
+        Version::Http1 => each(super::http1::serve(stream, &shared), &vitals).await.flatten(),
+    };
+    let Some(stream) = stream else { return };
     // A plain function: its future lies in the connection, a named service would box one for each request.
     let service = service_fn(move |request| Rc::clone(&shared).serve(request));
     let ended = match version {

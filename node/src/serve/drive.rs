@@ -50,6 +50,20 @@ fn ask<C: Finish>(connection: Pin<&mut C>, order: Order, vitals: &Vitals, asked:
     due
 }
 
+/// Polls requests that come one after the other, to their end, between two of them once it is told to finish, or until
+/// the order to close.
+pub(super) async fn each<F: Future>(requests: F, vitals: &Vitals) -> Option<F::Output> {
+    let mut requests = pin!(requests);
+    let poll = |context: &mut Context<'_>| match vitals.order(context.waker()) {
+        Order::Dismiss | Order::Close => Poll::Ready(None),
+        order => match requests.as_mut().poll(context) {
+            Poll::Pending if order == Order::Finish && vitals.is_idle() => Poll::Ready(None),
+            polled => polled.map(Some),
+        },
+    };
+    poll_fn(poll).await
+}
+
 /// Polls a step before there is a connection to finish, until it is told to close.
 pub(super) async fn step<F: Future>(step: F, vitals: &Vitals) -> Option<F::Output> {
     let mut step = pin!(step);

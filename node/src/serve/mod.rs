@@ -8,6 +8,7 @@ pub(crate) use front::{Front, Limits};
 
 mod connection;
 mod drive;
+mod http1;
 mod service;
 
 mod stream;

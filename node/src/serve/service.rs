@@ -17,7 +17,7 @@ use std::{
     rc::Rc,
     task::{Context, Poll},
 };
-use trestle_gateway::{Answer, Cut, Endpoint, RequestBody, Worker};
+use trestle_gateway::{Answer, Cut, Endpoint, Headers, RequestBody, Worker};
 
 /// What the requests of one connection share.
 pub(super) struct Shared {
@@ -42,18 +42,36 @@ impl Shared {
         Ok(answer.map(|body| Served { body, _running: running }))
     }
 
+    /// Serves one request to an inference endpoint that this connection carries alone.
+    pub(super) async fn serve_post(
+        &self,
+        endpoint: Endpoint,
+        request: (Headers, RequestBody),
+    ) -> Response<Served> {
+        let mut running = self.vitals.begin();
+        let answer = self.worker.handle(endpoint, request).await;
+        running.answered();
+        answer.map(|body| Served { body, _running: running })
+    }
+
+    /// Whether the connection was told to end with what runs.
+    pub(super) fn is_told(&self) -> bool {
+        self.vitals.is_told()
+    }
+
     async fn answer(&self, request: Request<Incoming>) -> Response<Answer> {
         match Endpoint::find(request.method(), request.uri().path()) {
             Some(Ok(endpoint)) => {
                 let spread = request.version() == Version::HTTP_2;
-                let request = request.map(RequestBody::Incoming);
+                let (head, body) = request.into_parts();
+                let headers = Headers::Map(head.headers);
                 if spread {
-                    self.worker.handle_spread(endpoint, request).await
+                    self.worker.handle_spread(endpoint, (headers, body)).await
                 } else {
-                    self.worker.handle(endpoint, request).await
+                    self.worker.handle(endpoint, (headers, body.into())).await
                 }
             }
-            Some(Err(method)) => self.wrong_method(request, method),
+            Some(Err(method)) => self.wrong_method(&request, method),
             None => self.other(request).await,
         }
     }
@@ -63,7 +81,7 @@ impl Shared {
         let here = &self.place.front;
         if admin::Health::serves(path) || (here.admin.is_some() && admin::serves(path)) {
             if !matches!(*request.method(), Method::GET | Method::HEAD) {
-                return self.wrong_method(request, "GET");
+                return self.wrong_method(&request, "GET");
             }
             if let Some(answer) = here.health.answer(path) {
                 return answer.map(Answer::full);
@@ -73,13 +91,13 @@ impl Shared {
             }
         }
         let message = format!("there is nothing at {path}; there are: {}", Endpoint::PATHS.join(", "));
-        self.worker.refuse(&request.map(RequestBody::Incoming), StatusCode::NOT_FOUND, &message)
+        self.worker.refuse(path, StatusCode::NOT_FOUND, &message)
     }
 
-    fn wrong_method(&self, request: Request<Incoming>, method: &'static str) -> Response<Answer> {
-        let message = format!("{} takes {method}, not {}", request.uri().path(), request.method());
-        let request = request.map(RequestBody::Incoming);
-        let mut answer = self.worker.refuse(&request, StatusCode::METHOD_NOT_ALLOWED, &message);
+    fn wrong_method(&self, request: &Request<Incoming>, method: &'static str) -> Response<Answer> {
+        let path = request.uri().path();
+        let message = format!("{path} takes {method}, not {}", request.method());
+        let mut answer = self.worker.refuse(path, StatusCode::METHOD_NOT_ALLOWED, &message);
         answer.headers_mut().insert(ALLOW, HeaderValue::from_static(method));
         answer
     }

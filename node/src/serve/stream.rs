@@ -37,7 +37,7 @@ pub(super) enum Transport {
 pub(super) struct Stream {
     transport: Transport,
     vitals: Rc<Vitals>,
-    /// Read while choosing the version, and not yet given on.
+    /// Read before it was known for whom, and not yet given on.
     ahead: BytesMut,
 }
 
@@ -76,6 +76,20 @@ impl Stream {
             self.ahead.extend_from_slice(&chunk[..read]);
         }
         Ok(Version::Http1)
+    }
+
+    /// Gives bytes back that were read, to be read again before all others.
+    pub(super) fn unread(&mut self, bytes: &[u8]) {
+        if self.ahead.is_empty() {
+            self.ahead.extend_from_slice(bytes);
+        } else {
+            self.ahead = [bytes, &self.ahead].concat()[..].into();
+        }
+    }
+
+    /// Whether bytes wait that were given back.
+    pub(super) fn has_unread(&self) -> bool {
+        !self.ahead.is_empty()
     }
 
     fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {

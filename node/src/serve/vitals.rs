@@ -160,6 +160,16 @@ impl Vitals {
         }
     }
 
+    /// Whether it was told to end, at once or with what runs.
+    pub(super) fn is_told(&self) -> bool {
+        self.order.get() > Order::Serve
+    }
+
+    /// Nothing runs, and nothing of a next request has come.
+    pub(super) fn is_idle(&self) -> bool {
+        self.phase.get() == Phase::Idle
+    }
+
     /// What the connection is told; `waker` is woken when that changes.
     pub(super) fn order(&self, waker: &Waker) -> Order {
         let mut known = self.waker.borrow_mut();

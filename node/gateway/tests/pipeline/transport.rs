@@ -2,11 +2,11 @@
 
 use crate::support::{Bed, CHAT, chat, until, whole};
 use bytes::Bytes;
-use http::{HeaderMap, Request};
+use http::HeaderMap;
 use serde_json::json;
 use std::net::TcpListener;
 use trestle_bench::mock::{Mock, Options, Pem};
-use trestle_gateway::{Gateway, RequestBody};
+use trestle_gateway::{Gateway, Headers};
 
 fn tls_mock() -> (Mock, String) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
@@ -144,8 +144,8 @@ async fn requests_of_one_connection_spread_over_the_threads() {
     let gateway = Gateway::start(snapshot, trestle_gateway::Options { threads: 3, log: None }).unwrap();
     gateway.spawn(|worker| async move {
         let asking = (0..30).map(|_| {
-            let request = Request::new(RequestBody::Bytes(Bytes::from(chat("mock/echo").to_string())));
-            worker.handle_spread(CHAT, request)
+            let body = Bytes::from(chat("mock/echo").to_string());
+            worker.handle_spread(CHAT, (Headers::Map(HeaderMap::new()), body))
         });
         futures_util::future::join_all(asking).await;
     });
