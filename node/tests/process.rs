@@ -13,6 +13,8 @@ mod connections;
 mod dev;
 #[path = "process/drain.rs"]
 mod drain;
+#[path = "process/http1.rs"]
+mod http1;
 #[path = "process/http2.rs"]
 mod http2;
 #[path = "process/reload.rs"]
