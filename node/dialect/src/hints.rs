@@ -1,7 +1,8 @@
 //! Whether a request may need a feature, told from the words in it, so that most requests need not be read for that.
 
 use crate::{Envelope, ir::Features};
-use memchr::memmem;
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
 
 /// Names of all dialects without which a feature is not needed, with their quotes: in a text those would be escaped.
 const NAMES: [(Features, &[&str]); 12] = [
@@ -34,13 +35,22 @@ const NAMES: [(Features, &[&str]); 12] = [
     (Features::STREAMING, &[r#""stream""#]),
 ];
 
+/// To make a finder costs more than most searches.
+static FINDERS: LazyLock<Vec<(Features, Vec<Finder<'static>>)>> = LazyLock::new(|| {
+    NAMES
+        .iter()
+        .map(|(feature, names)| (*feature, names.iter().map(|name| Finder::new(*name)).collect()))
+        .collect()
+});
+static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u00"));
+
 /// False only if the request needs none of the features; true means that it must be decoded to know. A body in which
 /// a name could be hidden by escapes is always one of the latter.
 pub fn may_need(envelope: &Envelope, features: Features) -> bool {
     let body = envelope.body();
-    let asked = NAMES.iter().filter(|(feature, _)| !feature.and(features).is_empty());
-    memmem::find(body, b"\\u00").is_some()
-        || asked.flat_map(|(_, names)| names.iter()).any(|name| memmem::find(body, name.as_bytes()).is_some())
+    let mut asked = FINDERS.iter().filter(|(feature, _)| !feature.and(features).is_empty());
+    ESCAPE.find(body).is_some()
+        || asked.any(|(_, finders)| finders.iter().any(|finder| finder.find(body).is_some()))
 }
 
 #[cfg(test)]

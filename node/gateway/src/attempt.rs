@@ -315,16 +315,18 @@ impl Walk<'_> {
         }
         let bytes = joined(parts);
         let codec = outbound(theirs);
-        let Ok(usage) = json::Raw::outline(&bytes, codec.usage_member()) else {
-            return Err(Failed::malformed("the provider's answer is not JSON"));
-        };
-        if let Some(usage) = usage.and_then(|usage| codec.usage(usage)) {
-            self.flight.usage(usage);
-        }
         if same {
+            let usage = json::Raw::outline(&bytes, codec.usage_member())
+                .map_err(|_| Failed::malformed("the provider's answer is not JSON"))?;
+            if let Some(usage) = usage.and_then(|usage| codec.usage(usage)) {
+                self.flight.usage(usage);
+            }
             return Ok(Won::Whole(bytes, Vec::new()));
         }
         let response = codec.decode_response(&bytes).map_err(Failed::malformed)?;
+        if let Some(usage) = response.usage {
+            self.flight.usage(usage);
+        }
         let encoded = inbound(ours).encode_response(&response, &self.context());
         Ok(Won::Whole(encoded.body.into(), encoded.dropped))
     }

@@ -9,7 +9,7 @@ use crate::{
 use std::{
     rc::Rc,
     sync::atomic::Ordering::Relaxed,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 use trestle_dialect::{Attempt, Refusal, ir::Usage};
 
@@ -32,7 +32,7 @@ impl Flight {
         Self {
             worker: Rc::clone(worker),
             started: Instant::now(),
-            record: Record::new(worker.random(), endpoint),
+            record: Record::new(worker.random(), endpoint, SystemTime::now()),
             gaps: Gaps::default(),
             last_event: None,
         }
@@ -79,7 +79,7 @@ impl Flight {
     fn settle(&mut self) {
         let seat = self.worker.seat();
         seat.in_flight.fetch_sub(1, Relaxed);
-        let empty = Record::new(0, self.record.endpoint);
+        let empty = Record::new(0, self.record.endpoint, self.record.at);
         let mut record = std::mem::replace(&mut self.record, empty);
         record.total = self.started.elapsed();
         if std::thread::panicking() {

@@ -71,10 +71,11 @@ fn flush(lines: &mut Vec<u8>, sink: &mut Box<dyn Write + Send>) {
 }
 
 fn line(record: &Record, out: &mut Vec<u8>) {
-    let mut json = Json::with_capacity(512);
+    let mut json = Json::append_to(std::mem::take(out));
     json.begin_object();
     field(&mut json, "time", &humantime::format_rfc3339_millis(record.at).to_string());
-    field(&mut json, "request_id", &record.id_text());
+    json.key("request_id");
+    json.string(std::str::from_utf8(&record.id_hex()).unwrap_or_default());
     optional(&mut json, "client_request_id", record.client_id.as_deref());
     field(&mut json, "endpoint", record.endpoint.name());
     optional(&mut json, "key", record.caller.as_ref().map(|caller| &*caller.name));
@@ -98,14 +99,14 @@ fn line(record: &Record, out: &mut Vec<u8>) {
     {
         if let Some(time) = time {
             json.key(name);
-            json.raw(millis(time).as_bytes());
+            millis(&mut json, time);
         }
     }
     if !record.attempts.is_empty() {
         attempts(&mut json, &record.attempts);
     }
     json.end_object();
-    out.extend_from_slice(&json.finish());
+    *out = json.finish();
     out.push(b'\n');
 }
 
@@ -135,15 +136,16 @@ fn attempts(json: &mut Json, attempts: &[Attempt]) {
         }
         field(json, "cause", attempt.cause);
         json.key("ms");
-        json.raw(millis(attempt.time).as_bytes());
+        millis(json, attempt.time);
         json.end_object();
     }
     json.end_array();
 }
 
-fn millis(time: Duration) -> String {
-    let micros = time.as_micros();
-    format!("{}.{:03}", micros / 1000, micros % 1000)
+fn millis(json: &mut Json, time: Duration) {
+    // Only what took ages does not fit; wider numbers are slow to write.
+    let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    json.raw(format!("{}.{:03}", micros / 1000, micros % 1000).as_bytes());
 }
 
 fn field(json: &mut Json, name: &str, value: &str) {

@@ -105,12 +105,12 @@ impl Record {
         self.id_hex().map(char::from).iter().collect()
     }
 
-    /// A record that begins now.
-    pub(crate) fn new(id: u128, endpoint: Endpoint) -> Self {
+    /// A record of what began at that time.
+    pub(crate) fn new(id: u128, endpoint: Endpoint, at: SystemTime) -> Self {
         Self {
             id,
             client_id: None,
-            at: SystemTime::now(),
+            at,
             endpoint,
             caller: None,
             model: Box::default(),

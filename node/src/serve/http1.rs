@@ -369,7 +369,7 @@ impl Output {
 }
 
 thread_local! {
-    static DATE: RefCell<Date> = RefCell::new(Date { second: 0, text: Vec::new() });
+    static DATE: RefCell<Date> = const { RefCell::new(Date { second: 0, text: Vec::new() }) };
 }
 
 /// The `date` header, written anew each second.
@@ -387,5 +387,66 @@ impl Date {
             self.text = httpdate::fmt_http_date(now).into_bytes();
         }
         &self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Head, parse};
+
+    fn usual(lines: &str) -> String {
+        format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n{lines}\r\nhello, world"
+        )
+    }
+
+    #[test]
+    fn what_sdks_send_is_served_here() {
+        let request = usual("Content-Length: 5\r\n");
+        let Head::Post(post, behind) = parse(request.as_bytes()) else { panic!("not served") };
+        assert_eq!((post.length, &post.first[..], &behind[..]), (5, &b"hello"[..], &b", world"[..]));
+        let Head::Post(post, behind) = parse(usual("content-length: 99\r\n").as_bytes()) else {
+            panic!("not served")
+        };
+        assert_eq!((post.length, &post.first[..], &behind[..]), (99, &b"hello, world"[..], &b""[..]));
+        assert!(post.first.capacity() >= 99, "the rest would be copied");
+        for end in 0..request.find("\r\n\r\n").unwrap() + 4 {
+            assert!(matches!(parse(&request.as_bytes()[..end]), Head::Partial), "{end} bytes");
+        }
+    }
+
+    #[test]
+    fn all_that_is_unusual_is_left_to_hyper() {
+        for lines in [
+            "",
+            "content-length: 5\r\ncontent-length: 5\r\n",
+            "content-length: +5\r\n",
+            "content-length: 5, 5\r\n",
+            "content-length:\r\n",
+            "content-length: 99999999999999999999\r\n",
+            "transfer-encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r\ncontent-length: 5\r\n",
+            "content-length: 5\r\nexpect: 100-continue\r\n",
+            "content-length: 5\r\nconnection: close\r\n",
+            "content-length: 5\r\nupgrade: h2c\r\n",
+            "content-length : 5\r\n",
+            "content-length: 5\r\n folded: yes\r\n",
+        ] {
+            assert!(matches!(parse(usual(lines).as_bytes()), Head::Other), "{lines:?}");
+        }
+        let good = usual("content-length: 5\r\n");
+        assert!(matches!(parse(good.as_bytes()), Head::Post(..)));
+        for (from, to) in [
+            ("POST", "GET"),
+            ("POST", "post"),
+            ("HTTP/1.1", "HTTP/1.0"),
+            ("/v1/chat/completions", "/v1/models"),
+            ("/v1/chat/completions", "/metrics"),
+            ("/v1/chat/completions", "http://a/v1/chat/completions"),
+        ] {
+            assert!(matches!(parse(good.replacen(from, to, 1).as_bytes()), Head::Other), "{from} to {to}");
+        }
+        let many = usual(&("a: b\r\n".repeat(super::LINES_MAX) + "content-length: 5\r\n"));
+        assert!(matches!(parse(many.as_bytes()), Head::Other));
     }
 }

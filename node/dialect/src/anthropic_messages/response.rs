@@ -14,33 +14,50 @@ const SELF: Dialect = Dialect::AnthropicMessages;
 /// Reads an answer.
 pub(super) fn decode(body: &Bytes) -> Result<Response, String> {
     let root = Raw::parse(body).map_err(|error| format!("not JSON: {error}"))?;
-    if root.get("type").is_some_and(|kind| kind.is_str("error")) {
-        let message = root.get("error").and_then(|error| error.get("message")).and_then(Raw::string);
+    let [mut kind, mut error, mut content, mut id] = [None; 4];
+    let [mut model, mut stop_reason, mut stop_sequence, mut usage] = [None; 4];
+    let mut attachments = Vec::new();
+    for member in root.members() {
+        let known = match &*unescape(member.key) {
+            "type" => &mut kind,
+            "role" => continue,
+            "content" => &mut content,
+            "id" => &mut id,
+            "model" => &mut model,
+            "stop_reason" => &mut stop_reason,
+            "stop_sequence" => &mut stop_sequence,
+            "usage" => &mut usage,
+            name => {
+                if name == "error" {
+                    error.get_or_insert(member.value);
+                }
+                if !matches!(member.value.bytes(), b"null" | b"[]" | b"{}" | b"\"\"") {
+                    read::attach(&mut attachments, SELF, &member, body);
+                }
+                continue;
+            }
+        };
+        known.get_or_insert(member.value);
+    }
+    if kind.is_some_and(|kind| kind.is_str("error")) {
+        let message = error.and_then(|error: Raw<'_>| error.get("message")).and_then(Raw::string);
         return Err(format!("an error inside of a success: {}", message.unwrap_or_default()));
     }
-    let content = root.get("content").ok_or("an answer without content")?;
+    let content = content.ok_or("an answer without content")?;
     let path = ROOT.member("content");
     let blocks = content.elements().enumerate().map(|(i, block)| {
         read_block(block, &path.element(i), body).map_err(|refusal| refusal.message.into_owned())
     });
     let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
-    let text = |name| root.get(name).and_then(|value: Raw<'_>| value.text(body));
-    let mut attachments = Vec::new();
-    for member in root.members() {
-        match &*unescape(member.key) {
-            "id" | "type" | "role" | "model" | "content" | "stop_reason" | "stop_sequence" | "usage" => {}
-            _ if matches!(member.value.bytes(), b"null" | b"[]" | b"{}" | b"\"\"") => {}
-            _ => read::attach(&mut attachments, SELF, &member, body),
-        }
-    }
+    let text = |value: Option<Raw<'_>>| value.and_then(|value| value.text(body));
     Ok(Response {
-        id: text("id").unwrap_or_default(),
-        model: text("model").unwrap_or_default(),
+        id: text(id).unwrap_or_default(),
+        model: text(model).unwrap_or_default(),
         created: None,
         blocks,
-        stop: decode_stop(text("stop_reason")),
-        stop_sequence: text("stop_sequence"),
-        usage: root.get("usage").and_then(usage::decode),
+        stop: decode_stop(text(stop_reason)),
+        stop_sequence: text(stop_sequence),
+        usage: usage.and_then(usage::decode),
         attachments,
     })
 }

@@ -2,10 +2,11 @@
 
 /// The value of a number that is whole, not negative and fits; exact, also with a fraction of zeros or an exponent.
 pub(super) fn u64(number: &[u8]) -> Option<u64> {
-    let text = str::from_utf8(number).ok()?;
-    if let Ok(plain) = text.parse() {
-        return Some(plain).filter(|_| number.first() != Some(&b'+'));
+    // So many digits always fit.
+    if number.len() < 20 && !number.is_empty() && number.iter().all(u8::is_ascii_digit) {
+        return Some(number.iter().fold(0, |value, digit| value * 10 + u64::from(digit - b'0')));
     }
+    let text = str::from_utf8(number).ok()?;
     let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
