@@ -1,0 +1,94 @@
+//! The database of a node: a few trees, and the one way to make their content last.
+
+use super::record::RecordError;
+use openraft::{AnyError, ErrorSubject, ErrorVerb, StorageIOError};
+use sled::Tree;
+use std::{fs::File, io, path::Path, sync::Arc};
+
+/// The database caches so much; its default is a gigabyte.
+const CACHE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// A failure to read or write.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DiskError {
+    /// The database.
+    #[error(transparent)]
+    Sled(#[from] sled::Error),
+    /// The file system.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A value.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+impl DiskError {
+    /// As the consensus library wants it. All are final: nothing is tried again.
+    pub(super) fn on(self, subject: ErrorSubject<u64>, verb: ErrorVerb) -> super::types::StorageError {
+        StorageIOError::new(subject, verb, AnyError::new(&self)).into()
+    }
+}
+
+/// The database of a node. A clone is another handle to it.
+#[derive(Clone)]
+pub(super) struct Disk {
+    db: sled::Db,
+    /// The same file again: what sled calls a flush starts to write, and does not wait until that has reached the disk.
+    file: Arc<File>,
+    /// Entries by their index, in big-endian.
+    pub(super) log: Tree,
+    /// Vote, committed, purged, and the node's number.
+    pub(super) meta: Tree,
+    /// The state machine's own: what was applied, the members, the head of the revisions.
+    pub(super) state: Tree,
+    /// Entities by kind, a zero byte, and id.
+    pub(super) entities: Tree,
+    /// Records of revisions by revision and part, in big-endian.
+    pub(super) revisions: Tree,
+    /// Every value that an entity ever had, by its SHA-256.
+    pub(super) values: Tree,
+    /// Answers by request id, and request ids in their order.
+    pub(super) requests: Tree,
+    /// Parts of large changes by stage and part, and their keys in their order.
+    pub(super) stages: Tree,
+}
+
+impl Disk {
+    /// Opens the database, or makes an empty one.
+    pub(super) fn open(folder: &Path) -> Result<Self, DiskError> {
+        let config = sled::Config::new()
+            .path(folder)
+            .mode(sled::Mode::HighThroughput)
+            .cache_capacity(CACHE_BYTES)
+            .flush_every_ms(None);
+        let db = config.open()?;
+        db.flush()?;
+        let file = Arc::new(File::options().read(true).write(true).open(folder.join("db"))?);
+        Ok(Self {
+            log: db.open_tree("log")?,
+            meta: db.open_tree("meta")?,
+            state: db.open_tree("state")?,
+            entities: db.open_tree("entities")?,
+            revisions: db.open_tree("revisions")?,
+            values: db.open_tree("values")?,
+            requests: db.open_tree("requests")?,
+            stages: db.open_tree("stages")?,
+            db,
+            file,
+        })
+    }
+
+    /// Returns when all that was written is on the disk. After an error nobody knows what is: it must not be tried
+    /// again.
+    pub(super) fn sync(&self) -> Result<(), DiskError> {
+        self.db.flush()?;
+        self.file.sync_data()?;
+        Ok(())
+    }
+
+    /// The same, away from the threads that others wait for.
+    pub(super) async fn synced(&self) -> Result<(), DiskError> {
+        let disk = self.clone();
+        tokio::task::spawn_blocking(move || disk.sync()).await.map_err(io::Error::other)?
+    }
+}

@@ -1,0 +1,186 @@
+//! The folder of a node's data: locked by one process, of a known format, whole or set aside.
+
+use super::{
+    disk::{Disk, DiskError},
+    record,
+    types::NodeId,
+};
+use std::{
+    fs::{self, File, TryLockError},
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+const FORMAT: &str = "1\n";
+const NODE: &str = "node";
+/// What the database says, as an error of no kind of its own, where another handle has it.
+const SLED_LOCKED: &str = "could not acquire lock";
+const LOCKED_FOR: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// Why a folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it.
+    #[error("{0} is used by another process: stop that one, or give this one a folder of its own")]
+    InUse(PathBuf),
+    /// The file system refuses.
+    #[error(
+        "{0} cannot be used: {1}; it must be a folder on a disk with free space that this process may write to"
+    )]
+    Refused(PathBuf, #[source] io::Error),
+    /// A later version wrote it.
+    #[error(
+        "{0} was written by a later version (format {1}, this one reads 1): start that version, or use another folder"
+    )]
+    Later(PathBuf, String),
+    /// The consensus library does not start.
+    #[error("consensus cannot start: {0}")]
+    Start(String),
+}
+
+/// Data that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetAside {
+    /// Where it is now.
+    pub folder: PathBuf,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// A folder that this process has for itself.
+pub(super) struct Folder {
+    pub(super) disk: Disk,
+    pub(super) snapshots: PathBuf,
+    pub(super) node: NodeId,
+    /// Where the data went that could not be read, if there was such.
+    pub(super) set_aside: Option<SetAside>,
+    _lock: File,
+}
+
+impl Folder {
+    /// Opens a folder, or makes it. Data that is damaged is set aside as a whole, and the folder begins anew.
+    pub(super) fn open(path: &Path) -> Result<Self, OpenError> {
+        let refused = |error: io::Error| OpenError::Refused(path.to_owned(), error);
+        fs::create_dir_all(path).map_err(refused)?;
+        let lock = lock(path)?;
+        let data = path.join("consensus");
+        let mut set_aside = None;
+        let opened = match open_data(&data) {
+            Err(Unusable::Damaged(why)) => {
+                let aside = aside(path);
+                fs::rename(&data, &aside).map_err(refused)?;
+                tracing::error!(%why, aside = %aside.display(), "the data cannot be read and was set aside: this node begins anew");
+                set_aside = Some(SetAside { folder: aside, why });
+                open_data(&data)
+            }
+            opened => opened,
+        };
+        match opened {
+            Ok((disk, node)) => {
+                Ok(Self { disk, snapshots: data.join("snapshots"), node, set_aside, _lock: lock })
+            }
+            Err(Unusable::Refused(error)) => Err(refused(error)),
+            Err(Unusable::Damaged(why)) => Err(refused(io::Error::other(why))),
+            Err(Unusable::Later(format)) => Err(OpenError::Later(path.to_owned(), format)),
+        }
+    }
+}
+
+fn lock(path: &Path) -> Result<File, OpenError> {
+    let refused = |error| OpenError::Refused(path.to_owned(), error);
+    let mut options = File::options();
+    let file = options.create(true).truncate(false).write(true).open(path.join("lock")).map_err(refused)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse(path.to_owned())),
+        Err(TryLockError::Error(error)) => Err(refused(error)),
+    }
+}
+
+/// Why data cannot be used.
+enum Unusable {
+    Refused(io::Error),
+    Later(String),
+    Damaged(String),
+}
+
+impl From<DiskError> for Unusable {
+    fn from(error: DiskError) -> Self {
+        use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let of_system = |error: &io::Error| {
+            matches!(error.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+        };
+        match error {
+            DiskError::Io(error) if of_system(&error) => Self::Refused(error),
+            DiskError::Sled(sled::Error::Io(error)) if of_system(&error) => Self::Refused(error),
+            other => Self::Damaged(other.to_string()),
+        }
+    }
+}
+
+impl From<io::Error> for Unusable {
+    fn from(error: io::Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+fn open_data(data: &Path) -> Result<(Disk, NodeId), Unusable> {
+    let format = data.join("FORMAT");
+    match fs::read_to_string(&format) {
+        Ok(found) if found == FORMAT => {}
+        Ok(found) => return Err(Unusable::Later(found.trim().to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(data.join("snapshots"))?;
+            fs::write(&format, FORMAT)?;
+            File::open(&format)?.sync_all()?;
+            File::open(data)?.sync_all()?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let disk = open_disk(&data.join("db"))?;
+    let node = node_id(&disk)?;
+    Ok((disk, node))
+}
+
+fn open_disk(path: &Path) -> Result<Disk, Unusable> {
+    let begun = Instant::now();
+    loop {
+        // Of some damages the database panics.
+        let opened = catch_unwind(AssertUnwindSafe(|| Disk::open(path)));
+        match opened.map_err(|_| Unusable::Damaged("the database cannot be opened".to_owned()))? {
+            // The folder is ours, so this is what is left of a handle that was closed a moment ago.
+            Err(DiskError::Sled(sled::Error::Io(error))) if error.to_string().contains(SLED_LOCKED) => {
+                if begun.elapsed() > LOCKED_FOR {
+                    return Err(Unusable::Refused(error));
+                }
+                std::thread::sleep(LOOK_AGAIN);
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}
+
+/// The node's number: made at the first start, and kept. It is never one of a pod or host: a node that lost its disk
+/// is another one.
+fn node_id(disk: &Disk) -> Result<NodeId, DiskError> {
+    if let Some(known) = disk.meta.get(NODE)? {
+        return Ok(record::read_json(&known)?);
+    }
+    if !disk.log.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the node's number is gone").into());
+    }
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    let node = NodeId::from_be_bytes(random);
+    disk.meta.insert(NODE, record::write_json(&node)?)?;
+    disk.sync()?;
+    Ok(node)
+}
+
+fn aside(path: &Path) -> PathBuf {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    path.join(format!("consensus.damaged-{now}"))
+}

@@ -1,0 +1,49 @@
+//! The types that the consensus library is instantiated with.
+
+use super::{record::Condition, snapshot::SnapshotFile};
+use serde::{Deserialize, Serialize};
+
+/// A node's number: random, made once and kept in its folder.
+pub(super) type NodeId = u64;
+
+/// Where a node is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Node {
+    /// Host and port; empty for a node that nobody needs to reach.
+    pub(super) address: String,
+}
+
+/// An encoded command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Proposal(pub(super) Vec<u8>);
+
+/// What a command led to; remembered for its request id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Answer {
+    /// Nothing was asked.
+    Nothing,
+    /// It made this revision.
+    Applied(u64),
+    /// A part of a larger change is kept.
+    Staged,
+    /// These entities were changed by others; each as it is now.
+    Conflict(Vec<Condition>),
+    /// It cannot be applied.
+    Refused(String),
+}
+
+openraft::declare_raft_types!(
+    pub(super) Types:
+        D = Proposal,
+        R = Answer,
+        NodeId = NodeId,
+        Node = Node,
+        SnapshotData = SnapshotFile,
+);
+
+pub(super) type Raft = openraft::Raft<Types>;
+pub(super) type Entry = openraft::Entry<Types>;
+pub(super) type LogId = openraft::LogId<NodeId>;
+pub(super) type Membership = openraft::StoredMembership<NodeId, Node>;
+pub(super) type SnapshotMeta = openraft::SnapshotMeta<NodeId, Node>;
+pub(super) type StorageError = openraft::StorageError<NodeId>;
