@@ -17,6 +17,9 @@ mod structure;
 mod parse;
 pub use parse::{parse, schema};
 
+mod entity;
+pub use entity::{Difference, Entity, Kind, differences, dump, join, split};
+
 mod pattern;
 
 mod snapshot;

@@ -41,7 +41,7 @@ pub(crate) fn read(text: &str) -> Result<Read, Problems> {
     if value.is_null() {
         return Err(one(root(), "is empty; write `{}` if nothing is to be set".to_owned()));
     }
-    let faults = structure::check(schemars::schema_for!(Document).as_value(), &value);
+    let faults = structure::check(document_schema().as_value(), &value);
     Ok(Read { value, faults })
 }
 
@@ -59,9 +59,14 @@ fn root() -> String {
     Path::Root.to_string()
 }
 
+/// The JSON Schema of the document.
+pub(crate) fn document_schema() -> schemars::Schema {
+    schemars::schema_for!(Document)
+}
+
 /// The JSON Schema (2020-12) of the document, pretty-printed.
 pub fn schema() -> String {
-    format!("{:#}", schemars::schema_for!(Document).as_value())
+    format!("{:#}", document_schema().as_value())
 }
 
 fn options() -> serde_saphyr::Options {
