@@ -1,11 +1,12 @@
-//! A writer is killed (`SIGKILL`) at random moments, again and again in the same folder: nothing that it was told to be in
-//! effect is missing, and nothing is half there. `TRESTLE_CRASH_ROUNDS` sets how often.
+//! A writer ends at random moments, again and again in the same folder: nothing that it was told to be in effect is
+//! missing, and nothing is half there. First it is killed (`SIGKILL`), then its disk loses what was not synced (Linux, by
+//! `forget.c`). `TRESTLE_CRASH_ROUNDS` sets how often.
 
 use anyhow::{Context as _, bail, ensure};
 use std::{
     env,
     io::{BufRead, BufReader, Write as _},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     thread::sleep,
     time::Duration,
@@ -16,6 +17,9 @@ const ROUNDS: u32 = 200;
 const DEADLINE: Duration = Duration::from_secs(20);
 /// The writer lives so long after its first acknowledged change.
 const LIFE_MS_MAX: u64 = 40;
+/// The power is lost at one of so many calls that write or sync; the writer ends so.
+const CALLS_MAX: u64 = 400;
+const POWERLESS: i32 = 99;
 /// Now and then a change is so large that it is sent in parts, or a snapshot is made.
 const LARGE_EVERY: u64 = 7;
 const SNAPSHOT_EVERY: u64 = 11;
@@ -24,7 +28,11 @@ fn main() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     match env::var_os("TRESTLE_CRASH_FOLDER") {
         Some(folder) => runtime.block_on(write(Path::new(&folder))),
-        None => runtime.block_on(kill_again_and_again()),
+        None => runtime.block_on(async {
+            again_and_again("killed", ROUNDS, killed).await?;
+            let forget = forget()?;
+            again_and_again("without power", ROUNDS / 2, |folder| powerless(folder, &forget)).await
+        }),
     }
 }
 
@@ -59,7 +67,7 @@ async fn write(folder: &Path) -> anyhow::Result<()> {
     let consensus = open(folder).await?;
     let (from, mut revision) = look(&consensus)?;
     for number in from + 1.. {
-        let large = if number % LARGE_EVERY == 0 { ".".repeat(50_000) } else { String::new() };
+        let large = if number % LARGE_EVERY == 0 { ".".repeat(25_000) } else { String::new() };
         let value = || Some(format!("{number}{large}").into_bytes());
         let write = |id: &str| Write { kind: "number".into(), id: id.into(), introduced: 1, value: value() };
         let condition = |id: &str| Condition { kind: "number".into(), id: id.into(), revision };
@@ -79,15 +87,26 @@ async fn write(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn kill_again_and_again() -> anyhow::Result<()> {
-    let rounds =
-        env::var("TRESTLE_CRASH_ROUNDS").ok().map(|rounds| rounds.parse()).transpose()?.unwrap_or(ROUNDS);
+/// What a writer said last: number and revision.
+type Said = (u64, u64);
+
+async fn again_and_again(
+    how: &str,
+    rounds: u32,
+    life: impl Fn(&Path) -> anyhow::Result<Option<Said>>,
+) -> anyhow::Result<()> {
+    let rounds = match env::var("TRESTLE_CRASH_ROUNDS") {
+        Ok(rounds) => rounds.parse()?,
+        Err(_) => rounds,
+    };
     let folder = tempfile::tempdir()?;
+    let mut known = (0, 0);
     for round in 0..rounds {
-        let acknowledged = one_life(folder.path()).with_context(|| format!("round {round}"))?;
-        let consensus = open(folder.path()).await.with_context(|| format!("after round {round}"))?;
-        let (number, revision) = look(&consensus)?;
-        let (said, said_revision) = acknowledged;
+        let said = life(folder.path()).with_context(|| format!("round {round}"))?;
+        let (said, said_revision) = said.unwrap_or(known);
+        let consensus = open(folder.path()).await.with_context(|| format!("{how}, after round {round}"))?;
+        known = look(&consensus)?;
+        let (number, revision) = known;
         // One more may have been in effect that could not be said any more.
         ensure!(
             number == said || number == said + 1,
@@ -99,26 +118,58 @@ async fn kill_again_and_again() -> anyhow::Result<()> {
         );
         consensus.close().await?;
     }
-    println!("killed {rounds} times, nothing lost");
+    // Such files are never synced, so there must be none.
+    let large = std::fs::read_dir(folder.path().join("consensus/db/blobs"))?.count();
+    ensure!(large == 0, "the database has {large} pages in files of their own");
+    println!("{how} {rounds} times, nothing lost");
     Ok(())
 }
 
-/// Starts a writer and kills it; the last number and revision that it said.
-fn one_life(folder: &Path) -> anyhow::Result<(u64, u64)> {
-    let mut writer = Command::new(env::current_exe()?)
-        .env("TRESTLE_CRASH_FOLDER", folder)
-        .stdout(Stdio::piped())
-        .spawn()?;
+fn writer(folder: &Path) -> anyhow::Result<Command> {
+    let mut writer = Command::new(env::current_exe()?);
+    writer.env("TRESTLE_CRASH_FOLDER", folder).stdout(Stdio::piped());
+    Ok(writer)
+}
+
+/// Starts a writer and kills it once it has said something.
+fn killed(folder: &Path) -> anyhow::Result<Option<Said>> {
+    let mut writer = writer(folder)?.spawn()?;
     let mut lines = BufReader::new(writer.stdout.take().context("no output")?).lines();
     let mut last = lines.next().context("the writer ended by itself")??;
-    let mut random = [0; 8];
-    getrandom::fill(&mut random)?;
-    sleep(Duration::from_millis(u64::from_le_bytes(random) % LIFE_MS_MAX));
+    sleep(Duration::from_millis(random()? % LIFE_MS_MAX));
     writer.kill()?;
     for line in lines {
         last = line?;
     }
     writer.wait()?;
-    let (number, revision) = last.split_once(' ').context("not a pair")?;
+    said(&last).map(Some)
+}
+
+/// Runs a writer until its disk has forgotten what was not synced. It may end before it has said anything.
+fn powerless(folder: &Path, forget: &Path) -> anyhow::Result<Option<Said>> {
+    let after = random()? % CALLS_MAX;
+    let ended = writer(folder)?.env("LD_PRELOAD", forget).env("FORGET_AFTER", after.to_string()).output()?;
+    let error = String::from_utf8_lossy(&ended.stderr);
+    ensure!(ended.status.code() == Some(POWERLESS), "the writer ended by itself: {error}");
+    String::from_utf8(ended.stdout)?.lines().last().map(said).transpose()
+}
+
+/// The disk that forgets, made with the C compiler.
+fn forget() -> anyhow::Result<PathBuf> {
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("forget.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/forget.c");
+    let made = Command::new("cc").args(["-O1", "-shared", "-fPIC", "-o"]).arg(&library).arg(source).status();
+    ensure!(made.context("cannot start cc")?.success(), "{source} cannot be compiled");
+    Ok(library)
+}
+
+fn said(line: &str) -> anyhow::Result<Said> {
+    let (number, revision) = line.split_once(' ').context("not a pair")?;
     Ok((number.parse()?, revision.parse()?))
+}
+
+fn random() -> anyhow::Result<u64> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
 }

@@ -16,11 +16,12 @@ use trestle_proto::prost::Message;
 const REQUESTS_MAX: u64 = 10_000;
 /// Parts of large changes that wait for their commit; the oldest go first.
 const PARTS_MAX: u64 = 4_096;
-/// Steps in one record of a revision.
-const STEPS_MAX: usize = 256;
-/// Largest value of an entity: with its key and frame it stays under the 64 KiB above which the database keeps values in
-/// files that it does not sync.
-pub(super) const VALUE_BYTES_MAX: usize = 60 * 1024;
+/// Steps in one record of a revision, and conflicts in one answer: with the longest names they stay small values.
+const STEPS_MAX: usize = 32;
+const CONFLICTS_MAX: usize = 32;
+/// Largest value of an entity.
+pub(super) const ENTITY_BYTES_MAX: usize = 28 * 1024;
+const _: () = assert!(ENTITY_BYTES_MAX + 64 < super::disk::VALUE_BYTES_MAX);
 /// Longest kind and id together, and longest origin.
 const NAME_BYTES_MAX: usize = 512;
 const ORIGIN_BYTES_MAX: usize = 4 * 1024;
@@ -110,7 +111,7 @@ impl Trees<'_> {
         let mut conflicts = Vec::new();
         for log::Condition { kind, id, revision } in change.conditions {
             let found = self.entity(&entity_key(&kind, &id))?.map_or(0, |entity| entity.revision);
-            if found != revision {
+            if found != revision && conflicts.len() < CONFLICTS_MAX {
                 conflicts.push(Condition { kind, id, revision: found });
             }
         }
@@ -221,8 +222,8 @@ fn refusal(change: &log::Change) -> Option<String> {
             return Some(format!("`{kind}/{id}` is no name of an entity: at most {NAME_BYTES_MAX} bytes"));
         }
         let length = value.as_ref().map_or(0, Bytes::len);
-        if length > VALUE_BYTES_MAX {
-            return Some(format!("{kind}/{id} has {length} bytes, at most {VALUE_BYTES_MAX} are kept"));
+        if length > ENTITY_BYTES_MAX {
+            return Some(format!("{kind}/{id} has {length} bytes, at most {ENTITY_BYTES_MAX} are kept"));
         }
         if !seen.insert((kind, id)) {
             return Some(format!("{kind}/{id} is changed twice in one change"));

@@ -8,6 +8,14 @@ use std::{fs::File, io, path::Path, sync::Arc};
 /// The database caches so much; its default is a gigabyte.
 const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 
+/// A page of more than a quarter of this is kept in a file of its own, which the database never syncs: so a loss of power
+/// would take it. A page is split once it has more than 16 values, so it never becomes as large if its 17 values, with
+/// keys and frames, are not.
+const SEGMENT_BYTES: usize = 2 * 1024 * 1024;
+/// Largest value that is written.
+pub(super) const VALUE_BYTES_MAX: usize = 30_000;
+const _: () = assert!(17 * (VALUE_BYTES_MAX + 600) < SEGMENT_BYTES / 4);
+
 /// A failure to read or write.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DiskError {
@@ -59,6 +67,7 @@ impl Disk {
         let config = sled::Config::new()
             .path(folder)
             .mode(sled::Mode::HighThroughput)
+            .segment_size(SEGMENT_BYTES)
             .cache_capacity(CACHE_BYTES)
             .flush_every_ms(None);
         let db = config.open()?;

@@ -1,7 +1,7 @@
 //! The handle that others hold: propose a change, look at the entities, follow the revisions.
 
 use super::{
-    apply::{VALUE_BYTES_MAX, entity_key},
+    apply::{ENTITY_BYTES_MAX, entity_key},
     disk::DiskError,
     folder::{Folder, OpenError, SetAside},
     log_store::LogStore,
@@ -30,7 +30,7 @@ use trestle_proto::log::{self, command::Body};
 use trestle_proto::prost::Message;
 
 /// Larger changes are sent in parts of this size.
-const PART_BYTES: usize = 48 * 1024;
+const PART_BYTES: usize = 24 * 1024;
 /// Largest change at all.
 const CHANGE_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// A snapshot is made after so many entries, and so many are kept for those who lag.
@@ -61,7 +61,7 @@ pub struct Opened {
 /// Why a change is not, or may not be, in effect.
 #[derive(Debug, thiserror::Error)]
 pub enum ProposeError {
-    /// Entities were changed by others meanwhile; each as it is now.
+    /// Entities were changed by others meanwhile; the first of them, each as it is now.
     #[error("others have changed {} of the entities meanwhile", .0.len())]
     Conflict(Vec<Condition>),
     /// It cannot be applied.
@@ -82,7 +82,7 @@ pub struct ReadError(#[source] DiskError);
 
 impl Consensus {
     /// Largest value of an entity, in bytes.
-    pub const VALUE_BYTES_MAX: usize = VALUE_BYTES_MAX;
+    pub const ENTITY_BYTES_MAX: usize = ENTITY_BYTES_MAX;
 
     /// Opens a folder, or makes it, as a cluster of one.
     pub async fn open(path: &Path) -> Result<Opened, OpenError> {
@@ -115,6 +115,8 @@ impl Consensus {
         let waiting = raft.wait(Some(START));
         let leads = waiting.current_leader(folder.node, "the first election").await;
         leads.map_err(|error| start(&error))?;
+        // What the log holds beyond the state is applied first: else a look would show less than was acknowledged.
+        raft.ensure_linearizable().await.map_err(|error| start(&error))?;
         let set_aside = folder.set_aside.clone();
         Ok(Opened { consensus: Self { raft, machine, _folder: folder }, set_aside })
     }

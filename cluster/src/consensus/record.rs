@@ -55,7 +55,7 @@ pub struct Write {
     pub id: String,
     /// The version that introduced the members it uses.
     pub introduced: u32,
-    /// At most `Consensus::VALUE_BYTES_MAX`; `None` removes the entity.
+    /// At most `Consensus::ENTITY_BYTES_MAX`; `None` removes the entity.
     pub value: Option<Vec<u8>>,
 }
 

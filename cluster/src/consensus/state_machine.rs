@@ -92,6 +92,8 @@ impl StateMachine {
         getrandom::fill(&mut unique).map_err(std::io::Error::other)?;
         let snapshot_id = format!("{:016x}", u64::from_be_bytes(unique));
         let meta = SnapshotMeta { last_log_id, last_membership, snapshot_id };
+        // The database first: a snapshot must never last that is ahead of it.
+        self.disk.sync()?;
         let file = SnapshotFile::write(&self.snapshots, &meta, &self.disk)?;
         Ok(Snapshot { meta, snapshot: Box::new(file) })
     }

@@ -119,9 +119,9 @@ async fn large_changes_take_effect_at_once_and_snapshots_hold_them() {
 async fn what_cannot_be_kept_is_refused_with_the_reason() {
     let folder = TempDir::new().unwrap();
     let consensus = open(folder.path()).await;
-    let large = "x".repeat(Consensus::VALUE_BYTES_MAX + 1);
+    let large = "x".repeat(Consensus::ENTITY_BYTES_MAX + 1);
     for (writes, why) in [
-        (vec![write("key", "large", Some(&large))], "at most 61440"),
+        (vec![write("key", "large", Some(&large))], "at most 28672"),
         (vec![write("", "a", None)], "no name"),
         (vec![write("key", "", None)], "no name"),
         (vec![write("a\0b", "a", None)], "no name"),
@@ -132,7 +132,7 @@ async fn what_cannot_be_kept_is_refused_with_the_reason() {
             other => panic!("{why}: {other:?}"),
         }
     }
-    let largest = "x".repeat(Consensus::VALUE_BYTES_MAX);
+    let largest = "x".repeat(Consensus::ENTITY_BYTES_MAX);
     assert_eq!(
         consensus.propose(change(&[], vec![write("key", "a", Some(&largest))]), DEADLINE).await.unwrap(),
         1
@@ -231,7 +231,7 @@ fn time_never_goes_back_and_records_are_chained() {
     for (request, at, id) in [(1, 50, "a"), (2, 40, "b"), (3, 60, "a")] {
         bench.set(request, at, id, &format!("{request}"));
     }
-    let many = (0..600).map(|n| write("key", &format!("many-{n}"), Some("1"))).collect();
+    let many = (0..80).map(|n| write("key", &format!("many-{n}"), Some("1"))).collect();
     bench.apply(4, 0, Body::Change(change(&[], many).into()));
     let (mut previous, mut found) = ([0; 32], Vec::new());
     for pair in &bench.disk.revisions {
@@ -243,7 +243,7 @@ fn time_never_goes_back_and_records_are_chained() {
     }
     assert_eq!(
         found,
-        [(1, 0, 50, 1), (2, 0, 50, 1), (3, 0, 60, 1), (4, 0, 60, 256), (4, 1, 60, 256), (4, 2, 60, 88)]
+        [(1, 0, 50, 1), (2, 0, 50, 1), (3, 0, 60, 1), (4, 0, 60, 32), (4, 1, 60, 32), (4, 2, 60, 16)]
     );
     assert_eq!(previous, bench.head.sha256);
 }
