@@ -1,0 +1,181 @@
+//! One counter: rolling on, clocks that jump, what others have, when to come back.
+
+use super::*;
+use crate::tests::{MINUTE, MINUTE_MS, actor, counter_id};
+use crate::{Calendar, Window};
+use proptest::prelude::*;
+use std::sync::mpsc;
+
+fn counter(window: Window, now_ms: u64) -> Counter {
+    let (sender, _) = mpsc::channel();
+    Counter::new(counter_id(1, window), actor(1, 1), sender, now_ms)
+}
+
+/// Charges for good.
+fn spend(counter: &Counter, amount: u64, limit: u64, now_ms: u64) -> Result<WindowId, Refused> {
+    let hold = counter.charge(amount, limit, now_ms)?;
+    let id = hold.cell().window_id;
+    hold.settle(amount);
+    Ok(id)
+}
+
+fn seconds(length: u64, parts: u32) -> Window {
+    Window::rolling(length * 1_000, parts).unwrap()
+}
+
+#[test]
+fn a_calendar_window_starts_anew() {
+    let counter = counter(MINUTE, 0);
+    assert_eq!(spend(&counter, 10, 10, 59_999), Ok(WindowId(0)));
+    let refused = Refused { limit: LimitId(1), retry_at_ms: Some(60_000) };
+    assert_eq!(spend(&counter, 1, 10, 59_999), Err(refused));
+    assert_eq!(spend(&counter, 10, 10, 60_000), Ok(WindowId(1)));
+    assert_eq!(counter.used(60_000), 10);
+    assert_eq!(counter.used(120_000), 0);
+}
+
+#[test]
+fn a_rolling_window_frees_its_parts_one_by_one() {
+    let window = seconds(60, 6);
+    let counter = counter(window, 0);
+    assert!(spend(&counter, 6, 10, 5_000).is_ok());
+    assert!(spend(&counter, 4, 10, 15_000).is_ok());
+    let check = |amount: u64, now_ms: u64, retry_at_ms: Option<u64>| {
+        let refused = counter.charge(amount, 10, now_ms).unwrap_err();
+        assert_eq!(refused.retry_at_ms, retry_at_ms, "{amount} at {now_ms}");
+    };
+    // The part of 0 to 10 s counts whole until no stretch of 60 s can reach into it.
+    check(1, 59_000, Some(70_000));
+    check(6, 69_999, Some(70_000));
+    check(7, 69_999, Some(80_000));
+    check(10, 69_999, Some(80_000));
+    check(11, 69_999, None);
+    assert_eq!(counter.used(69_999), 10);
+    assert_eq!(counter.used(70_000), 4);
+    assert!(spend(&counter, 6, 10, 70_000).is_ok());
+    check(1, 79_999, Some(80_000));
+    assert!(spend(&counter, 4, 10, 80_000).is_ok());
+}
+
+#[test]
+fn a_limit_without_a_window_frees_what_is_settled() {
+    let counter = counter(Window::Standing, 0);
+    let first = counter.charge(1, 2, 0).unwrap();
+    let second = counter.charge(1, 2, u64::MAX).unwrap();
+    let refused = counter.charge(1, 2, 0).unwrap_err();
+    assert_eq!(refused.retry_at_ms, None, "no time frees it");
+    first.settle(0);
+    let third = counter.charge(1, 2, 0).unwrap();
+    drop(second);
+    assert_eq!(counter.used(0), 1);
+    third.settle(0);
+    assert_eq!(counter.used(0), 0);
+}
+
+#[test]
+fn others_count_while_their_window_does() {
+    let counter = counter(seconds(60, 6), 100_000);
+    let others = [(3, 1), (4, 2), (10, 4), (11, 8), (1_000, 16)];
+    counter.set_others(others.map(|(id, amount)| (WindowId(id), amount)).to_vec());
+    assert_eq!(counter.used(100_000), 2 + 4, "of parts 4 to 10");
+    assert_eq!(counter.used(110_000), 4 + 8, "of parts 5 to 11");
+    assert!(counter.charge(9, 20, 110_000).is_err());
+    assert!(counter.charge(8, 20, 110_000).is_ok());
+    let refused = counter.charge(12, 20, 110_000).unwrap_err();
+    assert_eq!(refused.retry_at_ms, Some(170_000), "when part 10 leaves");
+    counter.set_others(vec![(WindowId(11), u64::MAX), (WindowId(10), u64::MAX)]);
+    assert_eq!(counter.used(110_000), u64::MAX);
+    assert!(counter.charge(0, u64::MAX - 1, 110_000).is_err());
+}
+
+#[test]
+fn a_lower_limit_applies_at_once() {
+    let counter = counter(MINUTE, 0);
+    assert!(spend(&counter, 10, 10, 0).is_ok());
+    assert!(spend(&counter, 1, 5, 0).is_err());
+    assert!(spend(&counter, 0, 5, 0).is_err(), "more is used than the limit allows");
+    assert!(spend(&counter, 1, 11, 0).is_ok());
+}
+
+#[test]
+fn a_thread_that_is_late_cannot_charge_a_part_that_is_summed() {
+    let counter = counter(seconds(60, 6), 0);
+    let late = counter.view_at(0);
+    assert!(spend(&counter, 10, 10, 10_000).is_ok());
+    assert_eq!(late.current.charge_within(10, 10), Charged::Sealed);
+    assert!(spend(&counter, 1, 10, 0).is_err(), "it finds the newer view");
+}
+
+#[test]
+fn a_settlement_counts_where_the_charge_did() {
+    let counter = counter(MINUTE, 0);
+    let hold = counter.charge(5, 10, 0).unwrap();
+    assert!(spend(&counter, 1, 10, MINUTE_MS).is_ok());
+    hold.settle(50);
+    assert_eq!(counter.used(MINUTE_MS), 1);
+}
+
+fn window() -> impl Strategy<Value = Window> {
+    prop_oneof![
+        Just(Window::Calendar(Calendar::Second)),
+        Just(Window::Calendar(Calendar::Minute)),
+        Just(Window::Calendar(Calendar::Month)),
+        (100u64..5_000, 1u32..12).prop_map(|(length, parts)| Window::rolling(length, parts).unwrap()),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn windows_never_go_back_when_the_clock_does(
+        window in window(),
+        times in prop::collection::vec(0u64..10_000_000, 1..50),
+    ) {
+        let counter = counter(window, 5_000_000);
+        let mut newest = counter.newest();
+        for now_ms in times {
+            let id = spend(&counter, 1, u64::MAX, now_ms).unwrap();
+            prop_assert_eq!(id, newest.max(window.id_at(now_ms)));
+            prop_assert_eq!(counter.newest(), id);
+            newest = id;
+        }
+    }
+
+    #[test]
+    fn no_stretch_of_a_rolling_window_holds_more_than_the_limit(
+        length in 100u64..3_000,
+        parts in 1u32..12,
+        steps in prop::collection::vec((0u64..400, 0u64..8), 1..200),
+    ) {
+        let (limit, mut now_ms) = (20, 1_000_000);
+        let counter = counter(Window::rolling(length, parts).unwrap(), now_ms);
+        let mut admitted: Vec<(u64, u64)> = Vec::new();
+        for (step, amount) in steps {
+            now_ms += step;
+            match spend(&counter, amount, limit, now_ms) {
+                Ok(_) => admitted.push((now_ms, amount)),
+                Err(Refused { retry_at_ms, .. }) => {
+                    let at = retry_at_ms.unwrap();
+                    prop_assert!(at > now_ms);
+                    // What is promised holds, and not a millisecond earlier.
+                    prop_assert!(counter_copy(&counter, at) + amount <= limit);
+                    prop_assert!(counter_copy(&counter, at - 1) + amount > limit);
+                }
+            }
+        }
+        for (end, _) in &admitted {
+            let stretch = admitted.iter().filter(|(at, _)| at <= end && at + length > *end);
+            let sum: u64 = stretch.map(|(_, amount)| amount).sum();
+            prop_assert!(sum <= limit, "{} in {} ms up to {}", sum, length, end);
+        }
+    }
+}
+
+/// What would count at a time, without moving the counter there.
+fn counter_copy(counter: &Counter, at_ms: u64) -> u64 {
+    let window = counter.id.window;
+    let newest = window.id_at(at_ms).max(counter.newest());
+    let oldest = window.oldest_in_view(newest);
+    let view = counter.view.load();
+    let cells = view.cells().filter(|cell| cell.id().window_id >= oldest);
+    cells.map(|cell| cell.totals().contribution()).sum()
+}

@@ -1,0 +1,167 @@
+//! Many threads on one node: never above the limit, nothing lost, published numbers only grow.
+
+use super::{MINUTE, actor, counter_id};
+use crate::{Charge, Counter, Table, Window, admit, counters};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
+    },
+    thread,
+};
+
+const THREADS: usize = 4;
+const ROUNDS: u64 = 20_000;
+
+/// Runs a function on all threads at once and returns what each returned.
+fn on_all<T: Send>(run: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let barrier = Barrier::new(THREADS);
+    thread::scope(|scope| {
+        let start = |at: u64| {
+            let (barrier, run) = (&barrier, &run);
+            scope.spawn(move || {
+                barrier.wait();
+                run(at)
+            })
+        };
+        let threads: Vec<_> = (0..THREADS as u64).map(start).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+fn open(window: Window) -> Arc<Counter> {
+    let own = actor(1, 1);
+    let (mut counters, _) = counters(own, 10);
+    counters.open(counter_id(1, window), &Table::new(own, 10), 0).unwrap()
+}
+
+/// Small numbers that differ between threads and rounds.
+fn varied(thread: u64, round: u64, below: u64) -> u64 {
+    (thread.wrapping_mul(7_919) ^ round.wrapping_mul(104_729)) % below
+}
+
+#[test]
+fn a_full_limit_is_reached_and_never_passed() {
+    for round in 0..200 {
+        let counter = open(MINUTE);
+        let limit = 500 + round;
+        let admitted = on_all(|_| {
+            let spend = |_: &u64| counter.charge(1, limit, 0).map(|hold| hold.settle(1)).is_ok();
+            (0..400).filter(spend).count() as u64
+        });
+        assert_eq!(admitted.iter().sum::<u64>(), limit);
+        assert_eq!(counter.used(0), limit);
+    }
+}
+
+#[test]
+fn holds_that_come_and_go_never_pass_the_limit() {
+    let (counter, limit) = (open(Window::Standing), 10);
+    // Counted beside: entered after the charge and left before the refund, so it is never above what is held.
+    let inside = AtomicU64::new(0);
+    let most = on_all(|thread| {
+        let mut most = 0;
+        for round in 0..ROUNDS {
+            let amount = varied(thread, round, 6);
+            let Ok(hold) = counter.charge(amount, limit, 0) else { continue };
+            most = most.max(inside.fetch_add(amount, SeqCst) + amount);
+            if round % 16 == 0 {
+                thread::yield_now();
+            }
+            inside.fetch_sub(amount, SeqCst);
+            hold.settle(0);
+        }
+        most
+    });
+    assert!(most.iter().all(|most| *most <= limit), "{most:?}");
+    assert_eq!(counter.used(0), 0, "all was given back");
+}
+
+#[test]
+fn a_rolling_view_never_passes_the_limit_while_it_rolls() {
+    let (parts, limit) = (3, 40);
+    let counter = open(Window::rolling(30, parts).unwrap());
+    let clock = AtomicU64::new(0);
+    let admitted = on_all(|thread| {
+        let mut admitted: Vec<(u64, u64)> = Vec::new();
+        for round in 0..ROUNDS {
+            // The clock goes on under all threads; some have read it a while ago.
+            let now_ms = clock.fetch_add(u64::from(round % 3 == 0), SeqCst);
+            let late_ms = now_ms.saturating_sub(varied(thread, round, 25));
+            let amount = 1 + varied(thread, round, 5);
+            if let Ok(hold) = counter.charge(amount, limit, late_ms) {
+                admitted.push((hold.cell().window_id.0, amount));
+                hold.settle(amount);
+            }
+        }
+        admitted
+    });
+    let mut by_part: BTreeMap<u64, u64> = BTreeMap::new();
+    for (part, amount) in admitted.into_iter().flatten() {
+        *by_part.entry(part).or_default() += amount;
+    }
+    assert!(counter.newest().0 > 1_000 && by_part.len() > 100, "it hardly rolled");
+    for newest in by_part.keys() {
+        let view = by_part.range(newest.saturating_sub(parts.into())..=*newest);
+        let sum: u64 = view.map(|(_, amount)| amount).sum();
+        assert!(sum <= limit, "{sum} up to part {newest}");
+    }
+}
+
+#[test]
+fn several_limits_at_once_are_all_kept() {
+    let own = actor(1, 1);
+    let (mut counters, _changes) = counters(own, 10);
+    let table = Table::new(own, 10);
+    let limits = [1_000, 700, 900];
+    let made = [0, 1, 2].map(|limit| counters.open(counter_id(limit, MINUTE), &table, 0).unwrap());
+    let admitted = on_all(|thread| {
+        let charges: Vec<_> =
+            made.iter().zip(limits).map(|(counter, limit)| Charge { counter, amount: 1, limit }).collect();
+        let spend = |round: &u64| {
+            let Ok(permit) = admit(&charges, 0) else { return false };
+            let keep = varied(thread, *round, 2);
+            permit.settle(|_| keep);
+            keep == 1
+        };
+        (0..ROUNDS).filter(spend).count() as u64
+    });
+    let sum = admitted.iter().sum::<u64>();
+    assert_eq!(sum, 700, "the narrowest limit is reached and not passed");
+    assert!(made.iter().all(|counter| counter.used(0) == sum), "the others hold what was let in");
+}
+
+#[test]
+fn what_is_published_only_grows_and_ends_equal() {
+    let own = actor(1, 1);
+    let (mut counters, mut changes) = counters(own, 10);
+    let mut table = Table::new(own, 10);
+    let counter = counters.open(counter_id(1, MINUTE), &table, 0).unwrap();
+    let (done, limit) = (AtomicBool::new(false), 50);
+    let mut published = Vec::new();
+    thread::scope(|scope| {
+        let collector = scope.spawn(|| {
+            let mut last = false;
+            while !last {
+                last = done.load(SeqCst);
+                changes.collect(&mut table, 0, 10);
+                published.extend(changes.since(0).map(|(_, cell)| cell.totals));
+                published.dedup();
+            }
+        });
+        on_all(|thread| {
+            for round in 0..ROUNDS {
+                let amount = varied(thread, round, 7);
+                let Ok(hold) = counter.charge(amount, limit, 0) else { continue };
+                hold.settle(varied(thread, round, 2).min(amount) * u64::from(round < 8));
+            }
+        });
+        done.store(true, SeqCst);
+        collector.join().unwrap();
+    });
+    let grows = published.windows(2).all(|pair| pair[1].merged(pair[0]) == pair[1]);
+    assert!(grows, "a number fell");
+    assert!(published.iter().all(|totals| totals.refunded <= totals.charged), "a refund before its charge");
+    assert_eq!(published.last().unwrap().contribution(), counter.used(0), "the last change was published");
+}
