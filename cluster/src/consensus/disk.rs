@@ -3,7 +3,12 @@
 use super::record::RecordError;
 use openraft::{AnyError, ErrorSubject, ErrorVerb, StorageIOError};
 use sled::Tree;
-use std::{fs::File, io, path::Path, sync::Arc};
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+    sync::Arc,
+};
 
 /// The database caches so much; its default is a gigabyte.
 const CACHE_BYTES: u64 = 16 * 1024 * 1024;
@@ -37,6 +42,22 @@ impl DiskError {
     }
 }
 
+/// A summary of its log that the database was writing when it ended is taken by it for the latest one, and then found
+/// damaged. Without it the one before serves, or the whole log.
+fn remove_unfinished(folder: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "generating") {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
 /// The database of a node. A clone is another handle to it.
 #[derive(Clone)]
 pub(super) struct Disk {
@@ -64,6 +85,7 @@ pub(super) struct Disk {
 impl Disk {
     /// Opens the database, or makes an empty one.
     pub(super) fn open(folder: &Path) -> Result<Self, DiskError> {
+        remove_unfinished(folder)?;
         let config = sled::Config::new()
             .path(folder)
             .mode(sled::Mode::HighThroughput)

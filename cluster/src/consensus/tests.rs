@@ -159,6 +159,18 @@ async fn a_folder_belongs_to_one_process_and_one_format() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_database_had_not_finished_does_no_harm() {
+    let folder = TempDir::new().unwrap();
+    let consensus = open(folder.path()).await;
+    consensus.propose(change(&[], vec![write("key", "a", Some("1"))]), DEADLINE).await.unwrap();
+    consensus.close().await.unwrap();
+    let unfinished = folder.path().join("consensus/db/snap.FFFFFFFFFFFFFFFF.generating");
+    fs::write(&unfinished, "half").unwrap();
+    assert_eq!(all(&open(folder.path()).await).len(), 1);
+    assert!(!unfinished.exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn damaged_data_is_set_aside_whole() {
     let folder = TempDir::new().unwrap();
     let consensus = open(folder.path()).await;
