@@ -15,7 +15,7 @@ use trestle_proto::prost::Message;
 /// Answers that are remembered for requests that come again.
 const REQUESTS_MAX: u64 = 10_000;
 /// Parts of large changes that wait for their commit; the oldest go first.
-const PARTS_MAX: u64 = 4_096;
+pub(super) const PARTS_MAX: u64 = 4_096;
 /// Steps in one record of a revision, and conflicts in one answer: with the longest names they stay small values.
 const STEPS_MAX: usize = 32;
 const CONFLICTS_MAX: usize = 32;
@@ -189,7 +189,10 @@ impl Trees<'_> {
         if digest(&whole) != commit.sha256 {
             return Ok(Answer::Refused("the parts of the change are not what was sent".to_owned()));
         }
-        self.change(log::Change::decode(&whole[..]).map_err(RecordError::from)?, head)
+        match log::Change::decode(&whole[..]) {
+            Ok(change) => self.change(change, head),
+            Err(error) => Ok(Answer::Refused(format!("the parts are no change: {error}"))),
+        }
     }
 }
 

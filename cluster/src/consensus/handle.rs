@@ -1,7 +1,7 @@
 //! The handle that others hold: propose a change, look at the entities, follow the revisions.
 
 use super::{
-    apply::{ENTITY_BYTES_MAX, entity_key},
+    apply::{ENTITY_BYTES_MAX, PARTS_MAX, entity_key},
     disk::DiskError,
     folder::{Folder, OpenError, SetAside},
     log_store::LogStore,
@@ -31,8 +31,9 @@ use trestle_proto::prost::Message;
 
 /// Larger changes are sent in parts of this size.
 const PART_BYTES: usize = 24 * 1024;
-/// Largest change at all.
-const CHANGE_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// Largest change at all: its parts wait together for their commit.
+const CHANGE_BYTES_MAX: usize = 64 * 1024 * 1024;
+const _: () = assert!((CHANGE_BYTES_MAX / PART_BYTES) as u64 + 1 < PARTS_MAX);
 /// A snapshot is made after so many entries, and so many are kept for those who lag.
 const SNAPSHOT_AFTER: u64 = 2_000;
 const KEPT_ENTRIES: u64 = 500;
@@ -125,18 +126,16 @@ impl Consensus {
     /// the outcome open.
     pub async fn propose(&self, change: Change, deadline: Duration) -> Result<u64, ProposeError> {
         let deadline = Instant::now() + deadline;
-        let change = log::Change::from(change).encode_to_vec();
-        if change.len() > CHANGE_BYTES_MAX {
-            let message =
-                format!("the change has {} bytes, at most {CHANGE_BYTES_MAX} are taken", change.len());
+        let change = log::Change::from(change);
+        let length = change.encoded_len();
+        if length > CHANGE_BYTES_MAX {
+            let message = format!("the change has {length} bytes, at most {CHANGE_BYTES_MAX} are taken");
             return Err(ProposeError::Refused(message));
         }
-        let body = if change.len() > PART_BYTES {
-            self.stage(&change, deadline).await?
+        let body = if length > PART_BYTES {
+            self.stage(&change.encode_to_vec(), deadline).await?
         } else {
-            // Encoded a moment ago.
-            let change = log::Change::decode(&change[..]);
-            Body::Change(change.map_err(|error| ProposeError::Refused(error.to_string()))?)
+            Body::Change(change)
         };
         match self.command(body, deadline).await? {
             Answer::Applied(revision) => Ok(revision),
