@@ -69,7 +69,7 @@ impl Source {
             VendorKeys::Environment => dev_document(|name| std::env::var(name).ok()),
             VendorKeys::Ignored => Document::default(),
         };
-        let caller = CallerKey { value: caller, models: Vec::new(), disabled: false };
+        let caller = CallerKey { value: caller, ..CallerKey::default() };
         document.keys.insert("application".to_owned(), caller);
         Self::Made(Box::new(document))
     }
@@ -125,6 +125,10 @@ impl Secrets for LocalSecrets {
             },
             Err(cause) => Err(format!("the file {path} cannot be read: {cause}")),
         }
+    }
+
+    fn sealed(&self, _: &str) -> Result<String, String> {
+        Err("there is no key for sealed values".to_owned())
     }
 }
 

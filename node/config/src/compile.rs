@@ -8,8 +8,10 @@ mod secret;
 mod target;
 
 use crate::{
-    Document, MockSettings, Problem, Problems, ProviderConfig, Snapshot, path::Path, problem::Findings,
+    CallerKey, Difference, Document, Kind, MockSettings, Problem, Problems, ProviderConfig, Settings,
+    Snapshot, entity::join, path::Path, problem::Findings,
 };
+use caller::Names;
 use limits::Defaults;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,6 +22,8 @@ pub trait Secrets {
     fn env(&self, name: &str) -> Result<String, String>;
     /// A file, trailing line ends removed.
     fn file(&self, path: &str) -> Result<String, String>;
+    /// A value that was sealed before it was stored: what follows `sealed:`.
+    fn sealed(&self, value: &str) -> Result<String, String>;
 }
 
 /// A snapshot, and what is not right but does not hinder it (a missing reference disables that credential).
@@ -39,20 +43,123 @@ type Providers<'a> = BTreeMap<&'a str, Option<Arc<ProviderConfig>>>;
 
 /// Compiles a document, or says everything that is wrong with it.
 pub fn compile(document: &Document, revision: u64, secrets: &dyn Secrets) -> Result<Compiled, Problems> {
+    let base = Document {
+        providers: document.providers.clone(),
+        models: document.models.clone(),
+        keys: BTreeMap::new(),
+        settings: document.settings.clone(),
+    };
+    let mut made = Compilation { base: Arc::new(base), snapshot: Snapshot::default() };
     let mut findings = Findings::default();
-    let root = Path::Root;
-    let defaults = limits::settings(&document.settings, &root.member("settings"), &mut findings);
-    let providers = providers(document, &defaults, secrets, &mut findings);
-    let (groups, direct) = group::compile(&document.models, &providers, &mut findings);
-    let callers = caller::compile(document, &providers, secrets, &mut findings);
-    if !findings.problems.is_empty() {
-        return Err(Problems(findings.problems));
+    made.compile_targets(secrets, &mut findings);
+    made.compile_callers(&document.keys, secrets, &mut findings);
+    made.snapshot.revision = revision;
+    findings.warnings.extend(made.nobody());
+    let warnings = findings.warnings()?;
+    Ok(Compiled { snapshot: made.snapshot, warnings })
+}
+
+/// A compiled document whose entities can be changed one by one: a change of a key compiles that key alone. A clone costs
+/// little and shares what neither changes.
+#[derive(Debug, Clone)]
+pub struct Compilation {
+    /// The document without its keys.
+    base: Arc<Document>,
+    snapshot: Snapshot,
+}
+
+impl Compilation {
+    /// Of the document without anything.
+    pub fn new(secrets: &dyn Secrets) -> Self {
+        let mut made = Self { base: Arc::default(), snapshot: Snapshot::default() };
+        made.compile_targets(secrets, &mut Findings::default());
+        made
     }
-    let providers =
-        providers.into_values().flatten().map(|provider| (provider.name.clone(), provider)).collect();
-    let settings = document.settings.clone();
-    let snapshot = Snapshot { revision, settings, providers, groups, callers, direct };
-    Ok(Compiled { snapshot, warnings: findings.warnings })
+
+    /// For requests.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The document without its keys.
+    pub fn base(&self) -> &Document {
+        &self.base
+    }
+
+    /// Changes entities; the warnings are of what changed. After an error it is of no use any more: change a clone.
+    pub fn change(
+        &mut self,
+        revision: u64,
+        changes: &[Difference],
+        secrets: &dyn Secrets,
+    ) -> Result<Vec<Problem>, Problems> {
+        let mut findings = Findings::default();
+        let set = changes.iter().filter_map(|change| match change {
+            Difference::Set(entity) => Some((entity.kind, entity.id.as_str(), entity.value.clone())),
+            Difference::Removed(..) => None,
+        });
+        let set = join(set)?;
+        if changes.iter().any(|change| change.kind() != Kind::Key) {
+            self.change_base(&set, changes);
+            self.compile_targets(secrets, &mut findings);
+        }
+        // All first: two keys may have changed places.
+        for change in changes.iter().filter(|change| change.kind() == Kind::Key) {
+            self.snapshot.callers.remove(change.id());
+        }
+        self.compile_callers(&set.keys, secrets, &mut findings);
+        self.snapshot.revision = revision;
+        findings.warnings()
+    }
+
+    /// A warning that nobody can ask, if that is so.
+    pub fn nobody(&self) -> Option<Problem> {
+        let nobody = self.snapshot.callers.is_empty() && self.snapshot.settings.require_keys;
+        nobody.then(|| Problem {
+            path: Kind::Key.name().to_owned(),
+            message: "is empty, so every request is refused; add a key or set `settings.require_keys: false`"
+                .to_owned(),
+        })
+    }
+
+    fn change_base(&mut self, set: &Document, changes: &[Difference]) {
+        let base = Arc::make_mut(&mut self.base);
+        for change in changes {
+            match (change, change.kind()) {
+                (Difference::Removed(_, id), Kind::Provider) => drop(base.providers.remove(id)),
+                (Difference::Removed(_, id), Kind::Model) => drop(base.models.remove(id)),
+                (Difference::Removed(..), Kind::Settings) => base.settings = Settings::default(),
+                (Difference::Set(_), Kind::Settings) => base.settings = set.settings.clone(),
+                (Difference::Set(_), _) | (_, Kind::Key) => {}
+            }
+        }
+        base.providers.extend(set.providers.clone());
+        base.models.extend(set.models.clone());
+    }
+
+    fn compile_targets(&mut self, secrets: &dyn Secrets, findings: &mut Findings) {
+        let root = Path::Root;
+        let defaults = limits::settings(&self.base.settings, &root.member("settings"), findings);
+        let providers = providers(&self.base, &defaults, secrets, findings);
+        let (groups, direct) = group::compile(&self.base.models, &providers, findings);
+        let providers = providers.into_values().flatten().map(|provider| (provider.name.clone(), provider));
+        self.snapshot.settings = self.base.settings.clone();
+        self.snapshot.providers = Arc::new(providers.collect());
+        self.snapshot.groups = Arc::new(groups);
+        self.snapshot.direct = Arc::new(direct);
+    }
+
+    fn compile_callers(
+        &mut self,
+        keys: &BTreeMap<String, CallerKey>,
+        secrets: &dyn Secrets,
+        findings: &mut Findings,
+    ) {
+        let names = Names::of(&self.base);
+        for (name, key) in keys {
+            caller::compile((name, key), &names, secrets, &mut self.snapshot.callers, findings);
+        }
+    }
 }
 
 fn providers<'a>(

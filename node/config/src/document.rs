@@ -188,7 +188,7 @@ pub struct Retries {
 }
 
 /// A key of a client.
-#[derive(Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallerKey {
     /// `sha256:HEX` of the key (preferred), or `env:NAME`, `file:PATH` of the key itself.
@@ -199,6 +199,25 @@ pub struct CallerKey {
     /// Refused while true.
     #[serde(default)]
     pub disabled: bool,
+    /// Refused from then on: a time in UTC such as `2027-01-31T00:00:00Z`.
+    #[serde(default)]
+    pub expires_at: Option<String>,
+    /// The key before a rotation, which is still taken for a while.
+    #[serde(default)]
+    pub previous: Option<PreviousKey>,
+    /// Words to find it by.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// A key that another has taken the place of.
+#[derive(Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PreviousKey {
+    /// `sha256:HEX` of the key (preferred), or `env:NAME`, `file:PATH` of the key itself.
+    pub value: String,
+    /// Refused from then on: a time in UTC such as `2027-01-31T00:00:00Z`.
+    pub expires_at: String,
 }
 
 impl fmt::Debug for CallerKey {
@@ -207,6 +226,18 @@ impl fmt::Debug for CallerKey {
             .field("value", &shown(&self.value))
             .field("models", &self.models)
             .field("disabled", &self.disabled)
+            .field("expires_at", &self.expires_at)
+            .field("previous", &self.previous)
+            .field("tags", &self.tags)
+            .finish()
+    }
+}
+
+impl fmt::Debug for PreviousKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreviousKey")
+            .field("value", &shown(&self.value))
+            .field("expires_at", &self.expires_at)
             .finish()
     }
 }

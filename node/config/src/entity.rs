@@ -2,7 +2,7 @@
 //! was written, and what is not set follows later defaults.
 
 use crate::{
-    Document, MockFaults, Problem, Problems, ProviderEntry, Retries, Settings, Timeouts,
+    CallerKey, Document, MockFaults, Problem, Problems, ProviderEntry, Retries, Settings, Timeouts,
     parse::{self, Read},
     path::Path,
     structure,
@@ -73,6 +73,24 @@ pub enum Difference {
     Removed(Kind, String),
 }
 
+impl Difference {
+    /// The kind of the entity.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Set(entity) => entity.kind,
+            Self::Removed(kind, _) => *kind,
+        }
+    }
+
+    /// The id of the entity.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Set(entity) => &entity.id,
+            Self::Removed(_, id) => id,
+        }
+    }
+}
+
 /// The entities of a document, by kind and id. Settings that are all as they are by default are none.
 pub fn split(document: &Document) -> Result<Vec<Entity>, Problems> {
     let mut entities = Vec::new();
@@ -96,9 +114,12 @@ pub fn split(document: &Document) -> Result<Vec<Entity>, Problems> {
     for (id, group) in &document.models {
         entities.push(entity(Kind::Model, id, lean_group(value(group)?, &target)));
     }
-    let key = object([("models", Value::Array(Vec::new())), ("disabled", false.into())]);
+    let key = value(&CallerKey::default())?;
     for (id, entry) in &document.keys {
-        entities.push(entity(Kind::Key, id, lean(value(entry)?, &key)));
+        let mut members = lean(value(entry)?, &key);
+        // Even an empty one, so that its problem is told where it is.
+        members["value"] = entry.value.as_str().into();
+        entities.push(entity(Kind::Key, id, members));
     }
     let settings = lean(value(&document.settings)?, &value(&Settings::default())?);
     if settings.as_object().is_some_and(|members| !members.is_empty()) {
@@ -130,7 +151,7 @@ fn collect<'e>(entities: impl IntoIterator<Item = (Kind, &'e str, Value)>) -> Re
         }
     }
     let value = Value::Object(document);
-    let faults = structure::check(parse::document_schema().as_value(), &value);
+    let faults = structure::check(parse::document_schema(), &value);
     Read { value, faults }
 }
 

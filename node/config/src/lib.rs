@@ -2,8 +2,8 @@
 
 mod document;
 pub use document::{
-    CallerKey, Document, Fallback, MockFaults, ModelGroup, OnDisconnect, ProviderEntry, ProviderKey, Retries,
-    Settings, Strategy, TargetEntry, Timeouts, TlsEntry,
+    CallerKey, Document, Fallback, MockFaults, ModelGroup, OnDisconnect, PreviousKey, ProviderEntry,
+    ProviderKey, Retries, Settings, Strategy, TargetEntry, Timeouts, TlsEntry,
 };
 
 mod problem;
@@ -22,17 +22,20 @@ pub use entity::{Difference, Entity, Kind, differences, dump, join, split};
 
 mod pattern;
 
+mod callers;
+pub use callers::{Caller, Callers, FirstBytes, Grants};
+
 mod snapshot;
 pub use snapshot::{
-    Caller, Credential, FirstBytes, Grants, Group, MockSettings, ProviderConfig, ProviderKind,
-    ResolvedTarget, RetryPolicy, Snapshot, TargetConfig, TimeLimits,
+    Credential, Group, MockSettings, ProviderConfig, ProviderKind, ResolvedTarget, RetryPolicy, Snapshot,
+    TargetConfig, TimeLimits,
 };
 
 mod hash;
 pub use hash::{hash_key, hash_text};
 
 mod compile;
-pub use compile::{Compiled, Secrets, compile};
+pub use compile::{Compilation, Compiled, Secrets, compile};
 
 mod load;
 pub use load::load;

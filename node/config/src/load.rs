@@ -89,6 +89,10 @@ mod tests {
         fn file(&self, path: &str) -> Result<String, String> {
             Err(format!("{path} cannot be read"))
         }
+
+        fn sealed(&self, _: &str) -> Result<String, String> {
+            Err("there is no key for sealed values".to_owned())
+        }
     }
 
     fn check(text: &str, paths: &[&str]) {

@@ -7,6 +7,7 @@ use crate::{
 };
 use serde_json::Value;
 use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
+use std::sync::LazyLock;
 
 /// Largest text of a document.
 const TEXT_BYTES_MAX: usize = 64 << 20;
@@ -41,7 +42,7 @@ pub(crate) fn read(text: &str) -> Result<Read, Problems> {
     if value.is_null() {
         return Err(one(root(), "is empty; write `{}` if nothing is to be set".to_owned()));
     }
-    let faults = structure::check(document_schema().as_value(), &value);
+    let faults = structure::check(document_schema(), &value);
     Ok(Read { value, faults })
 }
 
@@ -60,13 +61,14 @@ fn root() -> String {
 }
 
 /// The JSON Schema of the document.
-pub(crate) fn document_schema() -> schemars::Schema {
-    schemars::schema_for!(Document)
+pub(crate) fn document_schema() -> &'static Value {
+    static SCHEMA: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(Document).to_value());
+    &SCHEMA
 }
 
 /// The JSON Schema (2020-12) of the document, pretty-printed.
 pub fn schema() -> String {
-    format!("{:#}", document_schema().as_value())
+    format!("{:#}", document_schema())
 }
 
 fn options() -> serde_saphyr::Options {

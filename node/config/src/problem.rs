@@ -44,6 +44,11 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
+    /// The warnings, if nothing hinders.
+    pub(crate) fn warnings(self) -> Result<Vec<Problem>, Problems> {
+        if self.problems.is_empty() { Ok(self.warnings) } else { Err(Problems(self.problems)) }
+    }
+
     pub(crate) fn problem(&mut self, path: &Path<'_>, message: impl Into<String>) {
         self.problems.push(Problem { path: path.to_string(), message: message.into() });
     }

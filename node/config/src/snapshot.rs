@@ -1,50 +1,26 @@
 //! What requests read: compiled, immutable, cheap to look things up in.
 
-use crate::{MockFaults, OnDisconnect, Settings, Strategy, pattern};
+use crate::{Callers, MockFaults, OnDisconnect, Settings, Strategy};
 use http::{HeaderName, HeaderValue};
-use std::{
-    collections::HashMap,
-    fmt,
-    hash::{BuildHasherDefault, Hasher},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use trestle_dialect::{Dialect, Quirks, ir::Json};
 use trestle_provider::Provider;
 
 /// Compiled configuration.
-#[derive(Debug)]
+#[derive(Debug, Default, Clone)]
 pub struct Snapshot {
     /// Its number; grows with every change.
     pub revision: u64,
     /// What holds for all requests.
     pub settings: Settings,
     /// By name, `mock` among them.
-    pub providers: HashMap<Box<str>, Arc<ProviderConfig>>,
+    pub providers: Arc<HashMap<Box<str>, Arc<ProviderConfig>>>,
     /// By the name that clients ask for.
-    pub groups: HashMap<Box<str>, Arc<Group>>,
-    /// By the SHA-256 of the key.
-    pub callers: HashMap<[u8; 32], Arc<Caller>, BuildHasherDefault<FirstBytes>>,
+    pub groups: Arc<HashMap<Box<str>, Arc<Group>>>,
+    /// Who may ask.
+    pub callers: Callers,
     /// By `provider/model`: those that the document names, as a client gets them that asks for them directly.
-    pub direct: HashMap<Box<str>, Arc<TargetConfig>>,
-}
-
-/// The key of the table is a good hash already: its first eight bytes serve.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct FirstBytes(u64);
-
-impl Hasher for FirstBytes {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        if let Some(first) = bytes.first_chunk() {
-            self.0 = u64::from_le_bytes(*first);
-        }
-    }
-
-    fn write_usize(&mut self, _: usize) {}
+    pub direct: Arc<HashMap<Box<str>, Arc<TargetConfig>>>,
 }
 
 /// A vendor account, ready for calls.
@@ -177,28 +153,6 @@ pub struct RetryPolicy {
     pub backoff_max: Duration,
 }
 
-/// Who asks.
-#[derive(Debug)]
-pub struct Caller {
-    /// The key's name in the document.
-    pub name: Box<str>,
-    /// What it may use.
-    pub grants: Grants,
-    /// Refused while true.
-    pub disabled: bool,
-}
-
-/// What a caller may use.
-#[derive(Debug, Default, Clone)]
-pub struct Grants {
-    /// Everything.
-    pub all: bool,
-    /// These groups by name.
-    pub groups: Vec<Box<str>>,
-    /// Targets that match one of these patterns (`*` stands for any run of characters).
-    pub patterns: Vec<Box<str>>,
-}
-
 /// What a model name of a client means.
 #[derive(Debug, Clone)]
 pub enum ResolvedTarget {
@@ -274,14 +228,5 @@ impl Snapshot {
             OnDisconnect::Abort => true,
             OnDisconnect::Finish => false,
         }
-    }
-}
-
-impl Grants {
-    /// Whether a target may be used; `group` is the group through which it was reached.
-    pub fn allow(&self, group: Option<&str>, target: &str) -> bool {
-        self.all
-            || group.is_some_and(|group| self.groups.iter().any(|granted| **granted == *group))
-            || self.patterns.iter().any(|pattern| pattern::matches(pattern, target))
     }
 }

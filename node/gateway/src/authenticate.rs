@@ -2,7 +2,7 @@
 
 use crate::headers::Headers;
 use sha2::{Digest, Sha256};
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 use trestle_config::{Caller, Snapshot};
 use trestle_dialect::{Refusal, RefusalKind};
 
@@ -18,6 +18,10 @@ pub(crate) fn authenticate(snapshot: &Snapshot, headers: &Headers) -> Result<Opt
     let digest: [u8; 32] = Sha256::digest(key).into();
     match snapshot.callers.get(&digest) {
         Some(caller) if caller.disabled => Err(unauthenticated("this key is disabled")),
+        // The clock is read only where it matters.
+        Some(caller) if caller.expires_at.is_some_and(|at| SystemTime::now() >= at) => {
+            Err(unauthenticated("this key has expired"))
+        }
         Some(caller) => Ok(Some(Arc::clone(caller))),
         None if required => Err(unauthenticated("this key is not known here")),
         None => Ok(None),
@@ -52,7 +56,38 @@ fn presented(headers: &Headers) -> Result<Option<&[u8]>, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HostSecrets;
     use http::HeaderMap;
+    use trestle_config::hash_text;
+
+    #[test]
+    fn keys_that_are_disabled_or_have_expired_are_refused() {
+        let key = |name: &str, more: &str| format!("  {name}: {{ value: \"{}\"{more} }}\n", hash_text(name));
+        let past = "2020-01-01T00:00:00Z";
+        let former = format!(", previous: {{ value: \"{}\", expires_at: {past} }}", hash_text("former"));
+        let keys = [
+            key("open", ", expires_at: 9999-01-01T00:00:00Z"),
+            key("closed", ", disabled: true"),
+            key("past", &format!(", expires_at: {past}")),
+            key("rotated", &former),
+        ];
+        let document = trestle_config::parse(&format!("keys:\n{}", keys.concat())).unwrap();
+        let snapshot = trestle_config::compile(&document, 1, &HostSecrets).unwrap().snapshot;
+        for (secret, expected) in [
+            ("open", Ok(Some("open"))),
+            ("rotated", Ok(Some("rotated"))),
+            ("closed", Err("this key is disabled")),
+            ("past", Err("this key has expired")),
+            ("former", Err("this key has expired")),
+            ("other", Err("this key is not known here")),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-api-key", secret.parse().unwrap());
+            let found = authenticate(&snapshot, &Headers::Map(headers));
+            let found = found.as_ref().map(|caller| caller.as_ref().map(|caller| &*caller.name));
+            assert_eq!(found.map_err(|refusal| &*refusal.message), expected, "{secret}");
+        }
+    }
 
     fn check(header: (&'static str, &str), expected: Result<Option<&[u8]>, &str>) {
         let mut headers = HeaderMap::new();

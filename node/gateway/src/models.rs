@@ -12,12 +12,12 @@ pub(crate) fn list(mut flight: Flight, snapshot: &Snapshot, headers: &Headers) -
     let may =
         |group: Option<&str>, target: &str| caller.as_ref().is_none_or(|c| c.grants.allow(group, target));
     let mut names = BTreeSet::new();
-    for (name, group) in &snapshot.groups {
+    for (name, group) in snapshot.groups.iter() {
         if group.targets.iter().any(|target| may(Some(name), &target.name)) {
             names.insert((name.to_string(), "trestle".to_owned()));
         }
     }
-    for (name, provider) in &snapshot.providers {
+    for (name, provider) in snapshot.providers.iter() {
         let built_in: &[&str] =
             if matches!(provider.kind, ProviderKind::Mock(_)) { &["echo", "lorem"] } else { &[] };
         for model in provider.models.iter().map(|model| &**model).chain(built_in.iter().copied()) {

@@ -154,7 +154,7 @@ settings: { attempts_max: 3 }
     #[test]
     fn what_a_caller_may_not_use_is_not_in_its_plan() {
         let snapshot = snapshot();
-        let caller = snapshot.callers.values().next().unwrap();
+        let caller = snapshot.callers.iter().next().unwrap();
         let ask = |model, fallbacks: Option<&[String]>| {
             let plan = route(&snapshot, Some(caller), (model, fallbacks), &mut || 0.0);
             plan.map(|plan| names(&plan).join(" ")).map_err(|refusal| refusal.kind)

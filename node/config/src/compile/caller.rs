@@ -1,59 +1,104 @@
-//! Keys of clients, and what each may use.
+//! A key of a client, and what it may use.
 
-use super::{Providers, Secrets, check_name, secret::Source};
+use super::{MOCK, Secrets, check_name, secret::Source};
 use crate::{
-    Caller, CallerKey, Document, FirstBytes, Grants, hash, path::Path, pattern, problem::Findings,
+    Caller, CallerKey, Callers, Document, Grants, PreviousKey, hash, path::Path, pattern, problem::Findings,
     suggest::did_you_mean,
 };
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    hash::BuildHasherDefault,
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
 
-type Callers = HashMap<[u8; 32], Arc<Caller>, BuildHasherDefault<FirstBytes>>;
+/// Most tags of a key, and the longest.
+const TAGS_MAX: usize = 64;
+const TAG_BYTES_MAX: usize = 128;
 
-pub(super) fn compile(
-    document: &Document,
-    providers: &Providers<'_>,
-    secrets: &dyn Secrets,
-    findings: &mut Findings,
-) -> Callers {
-    let root = Path::Root;
-    let root = root.member("keys");
-    let mut callers = Callers::with_capacity_and_hasher(document.keys.len(), BuildHasherDefault::default());
-    if document.keys.is_empty() && document.settings.require_keys {
-        findings.warning(
-            &root,
-            "is empty, so every request is refused; add a key or set `settings.require_keys: false`",
-        );
-    }
-    for (name, key) in &document.keys {
-        let path = root.member(name);
-        check_name(name, &path, findings);
-        let grants = grants(key, document, providers, &path.member("models"), findings);
-        let Some(hash) = hash_of(key, secrets, &path.member("value"), findings) else { continue };
-        match callers.entry(hash) {
-            Entry::Occupied(other) => {
-                let message = format!("is the same key as that of `{}`; give each its own", other.get().name);
-                findings.problem(&path.member("value"), message);
-            }
-            Entry::Vacant(free) => {
-                free.insert(Arc::new(Caller { name: name.as_str().into(), grants, disabled: key.disabled }));
-            }
-        }
-    }
-    callers
+/// What a key may refer to.
+pub(super) struct Names<'a> {
+    providers: BTreeSet<&'a str>,
+    models: BTreeSet<&'a str>,
 }
 
-/// `None` after a problem or warning.
-fn hash_of(
-    key: &CallerKey,
+impl<'a> Names<'a> {
+    pub(super) fn of(document: &'a Document) -> Self {
+        Self {
+            providers: document.providers.keys().map(String::as_str).chain([MOCK]).collect(),
+            models: document.models.keys().map(String::as_str).collect(),
+        }
+    }
+}
+
+/// Adds the caller to the others, unless something is wrong or its key cannot be had.
+pub(super) fn compile(
+    (name, key): (&str, &CallerKey),
+    names: &Names<'_>,
+    secrets: &dyn Secrets,
+    callers: &mut Callers,
+    findings: &mut Findings,
+) {
+    let root = Path::Root;
+    let root = root.member("keys");
+    let path = root.member(name);
+    check_name(name, &path, findings);
+    let grants = grants(key, names, &path.member("models"), findings);
+    check_tags(&key.tags, &path.member("tags"), findings);
+    let expires_at = key.expires_at.as_ref().and_then(|at| time(at, &path.member("expires_at"), findings));
+    let former =
+        key.previous.as_ref().and_then(|key| former(key, secrets, &path.member("previous"), findings));
+    let path = path.member("value");
+    let Some(hash) = hash_of(&key.value, secrets, &path, findings) else { return };
+    let previous = former.map(|(hash, _)| hash).filter(|previous| *previous != hash);
+    let caller = Caller { name: name.into(), hash, previous, grants, disabled: key.disabled, expires_at };
+    let caller = Arc::new(caller);
+    if let Err(other) = callers.insert(&caller) {
+        findings.problem(&path, format!("is the same key as that of `{}`; give each its own", other.name));
+        return;
+    }
+    if let (Some(previous), Some((_, until))) = (previous, former) {
+        let expires_at = Some(caller.expires_at.map_or(until, |at| at.min(until)));
+        let (name, grants) = (caller.name.clone(), caller.grants.clone());
+        callers.insert_previous(previous, Caller { name, grants, expires_at, ..*caller });
+    }
+}
+
+fn former(
+    key: &PreviousKey,
     secrets: &dyn Secrets,
     path: &Path<'_>,
     findings: &mut Findings,
-) -> Option<[u8; 32]> {
-    if let Some(hex) = key.value.strip_prefix(hash::PREFIX) {
+) -> Option<([u8; 32], SystemTime)> {
+    let until = time(&key.expires_at, &path.member("expires_at"), findings);
+    let hash = hash_of(&key.value, secrets, &path.member("value"), findings);
+    hash.zip(until)
+}
+
+fn time(text: &str, path: &Path<'_>, findings: &mut Findings) -> Option<SystemTime> {
+    let time = humantime::parse_rfc3339(text).ok();
+    if time.is_none() {
+        findings.problem(path, "is not a time in UTC; write it as `2027-01-31T00:00:00Z`");
+    }
+    time
+}
+
+fn check_tags(tags: &[String], path: &Path<'_>, findings: &mut Findings) {
+    if tags.len() > TAGS_MAX {
+        findings.problem(path, format!("are more than {TAGS_MAX}; remove some"));
+    }
+    for (index, tag) in tags.iter().enumerate() {
+        if tag.trim() != tag
+            || tag.is_empty()
+            || tag.len() > TAG_BYTES_MAX
+            || tag.chars().any(char::is_control)
+        {
+            let message = format!(
+                "must have 1 to {TAG_BYTES_MAX} bytes, without control characters, or white space around it"
+            );
+            findings.problem(&path.item(index), message);
+        }
+    }
+}
+
+/// `None` after a problem or warning.
+fn hash_of(value: &str, secrets: &dyn Secrets, path: &Path<'_>, findings: &mut Findings) -> Option<[u8; 32]> {
+    if let Some(hex) = value.strip_prefix(hash::PREFIX) {
         let hash = hash::parse_hex(hex);
         if hash.is_none() {
             let message =
@@ -62,7 +107,7 @@ fn hash_of(
         }
         return hash;
     }
-    match Source::of(&key.value) {
+    match Source::of(value) {
         Ok(source) if source.is_literal() => {
             let message = "is a key in clear; write `sha256:HEX`, made with `printf %s KEY | sha256sum`, or `env:NAME` \
                            or `file:PATH` of the key";
@@ -83,49 +128,42 @@ fn hash_of(
     }
 }
 
-fn grants(
-    key: &CallerKey,
-    document: &Document,
-    providers: &Providers<'_>,
-    path: &Path<'_>,
-    findings: &mut Findings,
-) -> Grants {
-    let mut grants = Grants { all: key.models.is_empty(), ..Grants::default() };
+fn grants(key: &CallerKey, names: &Names<'_>, path: &Path<'_>, findings: &mut Findings) -> Grants {
+    let mut items = Vec::new();
     for (index, item) in key.models.iter().enumerate() {
-        if document.models.contains_key(item) {
-            grants.groups.push(item.as_str().into());
-        } else if item == "*" {
-            grants.all = true;
-        } else if item.is_empty() {
+        if item.is_empty() {
             findings.problem(
                 &path.item(index),
                 "is empty; write a name in `models` or a pattern such as `openai/*`",
             );
-        } else {
-            if let Some(why) = matches_nothing(item, document, providers) {
-                findings.warning(&path.item(index), why);
-            }
-            grants.patterns.push(item.as_str().into());
+            continue;
         }
+        let granted = names.models.contains(item.as_str()) || item == "*";
+        if let Some(why) = (!granted).then(|| matches_nothing(item, names)).flatten() {
+            findings.warning(&path.item(index), why);
+        }
+        items.push(item.as_str().into());
     }
-    grants
+    let all = key.models.is_empty() || key.models.iter().any(|item| item == "*");
+    Grants { all, items: items.into() }
 }
 
 /// Why a pattern can match no target of any provider that there is.
-fn matches_nothing(item: &str, document: &Document, providers: &Providers<'_>) -> Option<String> {
+fn matches_nothing(item: &str, names: &Names<'_>) -> Option<String> {
+    let providers = || names.providers.iter().copied();
     let Some((provider, _)) = item.split_once('/') else {
         // A star may stand for the slash too: then what comes up to it must fit a provider.
         let head = item.split_inclusive('*').next().filter(|head| head.ends_with('*'));
-        if head.is_some_and(|head| providers.keys().any(|name| pattern::matches(head, &format!("{name}/")))) {
+        if head.is_some_and(|head| providers().any(|name| pattern::matches(head, &format!("{name}/")))) {
             return None;
         }
-        let meant = did_you_mean(item, document.models.keys().map(String::as_str));
+        let meant = did_you_mean(item, names.models.iter().copied());
         let mend = if meant.is_empty() { format!("; write `*/{item}` for any provider's") } else { meant };
         return Some(format!("`{item}` is no name in `models` and matches no `provider/model`{mend}"));
     };
-    if providers.keys().any(|name| pattern::matches(provider, name)) || provider.contains('*') {
+    if providers().any(|name| pattern::matches(provider, name)) || provider.contains('*') {
         return None;
     }
-    let meant = did_you_mean(provider, providers.keys().copied());
+    let meant = did_you_mean(provider, providers());
     Some(format!("`{provider}` is not in `providers`, so this matches nothing{meant}"))
 }

@@ -7,6 +7,8 @@ use super::Secrets;
 pub(super) enum Source<'a> {
     Env(&'a str),
     File(&'a str),
+    /// What follows `sealed:`.
+    Sealed(&'a str),
     Literal(&'a str),
 }
 
@@ -24,6 +26,9 @@ impl<'a> Source<'a> {
                 Ok(Self::File(path))
             };
         }
+        if let Some(sealed) = value.strip_prefix("sealed:") {
+            return Ok(Self::Sealed(sealed));
+        }
         if value.trim().is_empty() {
             return Err("is empty; write `env:NAME` or `file:PATH`");
         }
@@ -39,6 +44,7 @@ impl<'a> Source<'a> {
             Self::Literal(secret) => return Ok(secret.to_owned()),
             Self::Env(name) => (secrets.env(name), format!("env:{name}")),
             Self::File(path) => (secrets.file(path), format!("file:{path}")),
+            Self::Sealed(value) => (secrets.sealed(value), "the sealed value".to_owned()),
         };
         // No secret has white space around it that is meant.
         match read?.trim() {
@@ -53,6 +59,6 @@ impl<'a> Source<'a> {
 }
 
 /// What a console or log shows in place of a key: `****`, `sk-...abcd`, `sk-…`.
-fn is_masked(value: &str) -> bool {
+pub(crate) fn is_masked(value: &str) -> bool {
     ["**", "...", "\u{2026}", "\u{2022}\u{2022}"].iter().any(|mask| value.contains(mask))
 }

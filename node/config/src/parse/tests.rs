@@ -62,7 +62,9 @@ fn misspelt_members_are_named() {
     );
     check(
         "keys: { a: { value: x, limit: 1 } }",
-        &["keys.a.limit: unknown member `limit`; known: `disabled`, `models`, `value`"],
+        &[
+            "keys.a.limit: unknown member `limit`; known: `disabled`, `expires_at`, `models`, `previous`, `tags`, `value`",
+        ],
     );
     check(
         "models: { a.b: { targets: [{ model: x/y }], fallbacks: [{ model: x/z, wait: 1 }] } }",

@@ -15,12 +15,19 @@ fn group(snapshot: &Snapshot, name: &str) -> Arc<crate::Group> {
     Arc::clone(&snapshot.groups[name])
 }
 
+fn caller(snapshot: &Snapshot, secret: &str) -> Arc<crate::Caller> {
+    Arc::clone(snapshot.callers.get(&hash_key(secret)).unwrap())
+}
+
 #[test]
 fn the_full_sample_compiles() {
     let made = compiled(include_str!("../../../samples/full.yaml"));
     assert_eq!(
         lines(&made.warnings),
-        ["providers.openai.keys[1].value: there is no file /run/secrets/openai; this key is left out",]
+        [
+            "providers.openai.keys[1].value: there is no file /run/secrets/openai; this key is left out",
+            "keys.old.previous.value: the variable OLDER_KEY is not set; this key is left out",
+        ]
     );
     let snapshot = made.snapshot;
     let chat = group(&snapshot, "chat");
@@ -45,8 +52,8 @@ fn the_full_sample_compiles() {
     assert!(inhouse.tls_ca.is_some());
     assert_eq!(inhouse.forward_headers, ["x-experiment"]);
     assert_eq!(snapshot.callers.len(), 3);
-    assert!(snapshot.callers[&hash_key("hello")].disabled && !snapshot.callers[&hash_key("abc")].disabled);
-    assert_eq!(&*snapshot.callers[&hash_key("batch-secret")].name, "batch");
+    assert!(caller(&snapshot, "hello").disabled && !caller(&snapshot, "abc").disabled);
+    assert_eq!(&*caller(&snapshot, "batch-secret").name, "batch");
     assert_eq!(snapshot.revision, 7);
 }
 
@@ -90,14 +97,13 @@ fn grants_are_of_groups_and_of_targets() {
          keys: { a: { value: env:KEY, models: [chat, mock/b*] }, b: { value: env:BATCH_KEY } }",
     )
     .snapshot;
-    let caller = |secret: &str| &snapshot.callers[&hash_key(secret)].grants;
-    let some = caller("sk-fromenv");
+    let some = &caller(&snapshot, "sk-fromenv").grants;
     assert!(some.allow(Some("chat"), "mock/a"));
     assert!(!some.allow(None, "mock/a"));
     assert!(!some.allow(Some("other"), "mock/a"));
     assert!(some.allow(None, "mock/b2"));
     assert!(some.allow(Some("other"), "mock/b2"));
-    assert!(caller("batch-secret").allow(None, "any/thing"));
+    assert!(caller(&snapshot, "batch-secret").grants.allow(None, "any/thing"));
 }
 
 #[test]
@@ -152,7 +158,7 @@ fn debug_shows_no_secret() {
     let made = compile(&document, 1, &Fixed).unwrap();
     document.keys.insert(
         "clear".to_owned(),
-        crate::CallerKey { value: "tr-literal".to_owned(), models: Vec::new(), disabled: false },
+        crate::CallerKey { value: "tr-literal".to_owned(), ..Default::default() },
     );
     let problems = compile(&document, 1, &Fixed).map(|_| ()).unwrap_err();
     let shown = format!("{document:#?}{made:#?}{problems:?}{problems}{}", crate::schema());
@@ -167,9 +173,82 @@ fn a_hundred_thousand_keys_compile() {
     let mut document = parse("models: { chat: { targets: [{ model: mock/echo }] } }").unwrap();
     document.keys.extend((0..100_000).map(|i| {
         let models = vec!["chat".to_owned(), "mock/e*".to_owned()];
-        (format!("key-{i}"), crate::CallerKey { value: hash_text(&i.to_string()), models, disabled: false })
+        (
+            format!("key-{i}"),
+            crate::CallerKey { value: hash_text(&i.to_string()), models, ..Default::default() },
+        )
     }));
     let snapshot = compile(&document, 1, &Fixed).unwrap().snapshot;
     assert_eq!(snapshot.callers.len(), 100_000);
-    assert_eq!(&*snapshot.callers[&hash_key("99999")].name, "key-99999");
+    assert_eq!(&*caller(&snapshot, "99999").name, "key-99999");
+}
+
+#[test]
+fn keys_expire_and_are_rotated() {
+    let snapshot = compiled(
+        "keys: { a: { value: env:KEY, models: [mock/a], expires_at: 2027-02-01T00:00:00Z, \
+         previous: { value: env:BATCH_KEY, expires_at: 2027-01-01T00:00:00Z }, tags: [x, y z] } }",
+    )
+    .snapshot;
+    let (now, former) = (caller(&snapshot, "sk-fromenv"), caller(&snapshot, "batch-secret"));
+    let at = |text: &str| Some(humantime::parse_rfc3339(text).unwrap());
+    assert_eq!((now.expires_at, former.expires_at), (at("2027-02-01T00:00:00Z"), at("2027-01-01T00:00:00Z")));
+    assert_eq!((&*former.name, former.grants.allow(None, "mock/b")), ("a", false));
+    assert_eq!(snapshot.callers.len(), 1);
+}
+
+/// What of a snapshot can be compared.
+fn shown(snapshot: &Snapshot) -> String {
+    let mut callers: Vec<_> = snapshot.callers.iter().map(|caller| format!("{caller:?}")).collect();
+    let mut rest: Vec<_> = snapshot.providers.values().map(|provider| format!("{provider:?}")).collect();
+    rest.extend(snapshot.groups.values().map(|group| format!("{group:?}")));
+    rest.extend(snapshot.direct.values().map(|target| format!("{target:?}")));
+    callers.sort();
+    rest.sort();
+    format!("{callers:?} {rest:?} {:?} {}", snapshot.settings, snapshot.revision)
+}
+
+#[test]
+fn entities_changed_one_by_one_are_as_if_compiled_at_once() {
+    let texts = [
+        "{}",
+        "providers: { vllm: { base_url: \"http://vllm/v1\", dialects: [openai-chat] } }\n\
+         models: { m: { targets: [{ model: vllm/a }] }, n: { targets: [{ model: mock/b }], fallbacks: [m] } }\n\
+         keys: { a: { value: env:KEY, models: [m] }, b: { value: env:BATCH_KEY } }\nsettings: { attempts_max: 3 }",
+        // Keys that change places, a model that goes with the fallback to it, another provider.
+        "providers: { vllm: { base_url: \"http://other/v1\", dialects: [openai-chat] } }\n\
+         models: { n: { targets: [{ model: mock/b }, { model: vllm/c }] } }\n\
+         keys: { a: { value: env:BATCH_KEY, models: [m] }, b: { value: env:KEY } }",
+        include_str!("../../../samples/full.yaml"),
+        "{}",
+    ];
+    let mut made = Compilation::new(&Fixed);
+    let mut before = Vec::new();
+    for text in texts {
+        let document = parse(text).unwrap();
+        let after = crate::split(&document).unwrap();
+        let changes = crate::differences(&before, &after);
+        let unchanged = made.clone();
+        let was = shown(unchanged.snapshot());
+        made.change(7, &changes, &Fixed).unwrap();
+        assert_eq!(shown(made.snapshot()), shown(&compiled(text).snapshot), "{text}");
+        assert_eq!(shown(unchanged.snapshot()), was, "{text}");
+        assert_eq!(made.base().models, document.models);
+        before = after;
+    }
+}
+
+#[test]
+fn a_change_of_a_key_compiles_that_key_alone() {
+    let mut made = Compilation::new(&Fixed);
+    let key = |text: &str| crate::differences(&[], &crate::split(&parse(text).unwrap()).unwrap());
+    made.change(1, &key("keys: { a: { value: env:KEY }, b: { value: env:BATCH_KEY } }"), &Fixed).unwrap();
+    let mut next = made.clone();
+    next.change(2, &key("keys: { a: { value: env:KEY, disabled: true } }"), &Fixed).unwrap();
+    let (one, two) = (made.snapshot(), next.snapshot());
+    assert!(Arc::ptr_eq(&one.providers, &two.providers) && Arc::ptr_eq(&one.direct, &two.direct));
+    assert!(Arc::ptr_eq(one.callers.named("b").unwrap(), two.callers.named("b").unwrap()));
+    assert!(!caller(one, "sk-fromenv").disabled && caller(two, "sk-fromenv").disabled);
+    let taken = next.change(3, &key("keys: { c: { value: env:KEY } }"), &Fixed).unwrap_err();
+    assert_eq!(lines(&taken.0), ["keys.c.value: is the same key as that of `a`; give each its own"]);
 }

@@ -322,6 +322,14 @@ fn caller_keys_are_checked() {
         "keys: { a: { value: sha256:abc }, b: { value: \"sha256:****\" } }",
         &[&format!("keys.a.value: {hex}"), &format!("keys.b.value: {hex}")],
     );
+    check(
+        "keys: { a: { value: env:KEY, expires_at: tomorrow, tags: [\" x\"], previous: { value: env:BATCH_KEY, expires_at: \"1\" } } }",
+        &[
+            "keys.a.tags[0]: must have 1 to 128 bytes, without control characters, or white space around it",
+            "keys.a.expires_at: is not a time in UTC; write it as `2027-01-31T00:00:00Z`",
+            "keys.a.previous.expires_at: is not a time in UTC; write it as `2027-01-31T00:00:00Z`",
+        ],
+    );
     check("keys: { a: { value: \"\" } }", &["keys.a.value: is empty; write `env:NAME` or `file:PATH`"]);
     check(
         "keys: { a: { value: \"tr-****\" } }",
