@@ -3,5 +3,6 @@
 mod consensus;
 
 pub use consensus::{
-    Change, Condition, Consensus, Entity, OpenError, Opened, ProposeError, ReadError, SetAside, Write,
+    ChainError, Change, Changed, Consensus, Entity, OpenError, Opened, ProposeError, ReadError, Record,
+    RecordStep, Revision, SetAside, Step, Write, chain,
 };

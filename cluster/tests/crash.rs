@@ -11,7 +11,7 @@ use std::{
     thread::sleep,
     time::Duration,
 };
-use trestle_cluster::{Change, Condition, Consensus, Write};
+use trestle_cluster::{Change, Consensus, Write};
 
 const ROUNDS: u32 = 200;
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -70,9 +70,8 @@ async fn write(folder: &Path) -> anyhow::Result<()> {
         let large = if number % LARGE_EVERY == 0 { ".".repeat(25_000) } else { String::new() };
         let value = || Some(format!("{number}{large}").into_bytes());
         let write = |id: &str| Write { kind: "number".into(), id: id.into(), introduced: 1, value: value() };
-        let condition = |id: &str| Condition { kind: "number".into(), id: id.into(), revision };
         let change = Change {
-            conditions: vec![condition("one"), condition("other")],
+            expected_revision: Some(revision),
             writes: vec![write("one"), write("other")],
             origin: Vec::new(),
         };

@@ -1,7 +1,7 @@
 //! One command, applied: the same on every node, within one transaction. A pure function of the state and the command.
 
 use super::{
-    record::{self, Condition, RecordError},
+    record::{self, RecordError},
     types::Answer,
 };
 use bytes::Bytes;
@@ -16,15 +16,11 @@ use trestle_proto::prost::Message;
 const REQUESTS_MAX: u64 = 10_000;
 /// Parts of large changes that wait for their commit; the oldest go first.
 pub(super) const PARTS_MAX: u64 = 4_096;
-/// Steps in one record of a revision, and conflicts in one answer: with the longest names they stay small values.
-const STEPS_MAX: usize = 32;
-const CONFLICTS_MAX: usize = 32;
 /// Largest value of an entity.
-pub(super) const ENTITY_BYTES_MAX: usize = 28 * 1024;
-const _: () = assert!(ENTITY_BYTES_MAX + 64 < super::disk::VALUE_BYTES_MAX);
+pub(super) const ENTITY_BYTES_MAX: usize = 1024 * 1024;
 /// Longest kind and id together, and longest origin.
-const NAME_BYTES_MAX: usize = 512;
-const ORIGIN_BYTES_MAX: usize = 4 * 1024;
+pub(super) const NAME_BYTES_MAX: usize = 512;
+pub(super) const ORIGIN_BYTES_MAX: usize = 4 * 1024;
 
 /// The trees that commands read and write.
 pub(super) struct Trees<'a> {
@@ -33,6 +29,8 @@ pub(super) struct Trees<'a> {
     pub(super) values: &'a TransactionalTree,
     pub(super) requests: &'a TransactionalTree,
     pub(super) stages: &'a TransactionalTree,
+    /// So many revisions are kept.
+    pub(super) revisions_kept: u64,
 }
 
 /// What commands lead on from.
@@ -44,6 +42,9 @@ pub(super) struct Head {
     pub(super) at_unix_ms: u64,
     /// The SHA-256 of its last record.
     pub(super) sha256: [u8; 32],
+    /// The oldest record that is kept, or the place of the next that will be.
+    pub(super) oldest: u64,
+    pub(super) oldest_part: u32,
     /// Requests and parts so far, for their order.
     requests: u64,
     parts: u64,
@@ -79,11 +80,6 @@ impl From<ApplyError> for ConflictableTransactionError<RecordError> {
     }
 }
 
-/// The key of an entity.
-pub(super) fn entity_key(kind: &str, id: &str) -> Vec<u8> {
-    [kind.as_bytes(), b"\0", id.as_bytes()].concat()
-}
-
 impl Trees<'_> {
     /// Applies a command, or answers again what was answered to its request.
     pub(super) fn apply(&self, command: &[u8], head: &mut Head) -> Result<Answer, ApplyError> {
@@ -108,66 +104,11 @@ impl Trees<'_> {
         if let Some(why) = refusal(&change) {
             return Ok(Answer::Refused(why));
         }
-        let mut conflicts = Vec::new();
-        for log::Condition { kind, id, revision } in change.conditions {
-            let found = self.entity(&entity_key(&kind, &id))?.map_or(0, |entity| entity.revision);
-            if found != revision && conflicts.len() < CONFLICTS_MAX {
-                conflicts.push(Condition { kind, id, revision: found });
-            }
+        if change.expected_revision.is_some_and(|expected| expected != head.revision) {
+            return Ok(Answer::Conflict(head.revision));
         }
-        if !conflicts.is_empty() {
-            return Ok(Answer::Conflict(conflicts));
-        }
-        head.revision += 1;
-        let steps = change.writes.into_iter().map(|write| self.write(write, head.revision));
-        let steps = steps.collect::<Result<Vec<_>, _>>()?;
-        self.note(steps, &change.origin, head)?;
+        self.revise(change, head)?;
         Ok(Answer::Applied(head.revision))
-    }
-
-    fn entity(&self, key: &[u8]) -> Result<Option<log::Entity>, ApplyError> {
-        Ok(self.entities.get(key)?.map(|value| record::read(&value)).transpose()?)
-    }
-
-    fn write(&self, write: log::Write, revision: u64) -> Result<log::Step, ApplyError> {
-        let log::Write { kind, id, introduced, value } = write;
-        let key = entity_key(&kind, &id);
-        let before_sha256 = self.entity(&key)?.map(|before| digest(&before.value)).unwrap_or_default();
-        let after_sha256 = value.as_deref().map(digest).unwrap_or_default();
-        match value {
-            Some(value) => {
-                self.values.insert(&after_sha256[..], record::write_bytes(&value))?;
-                let entity = log::Entity { revision, introduced, value };
-                self.entities.insert(&key[..], record::write(&entity))?;
-            }
-            None => {
-                self.entities.remove(&key[..])?;
-            }
-        }
-        Ok(log::Step { kind, id, before_sha256, after_sha256 })
-    }
-
-    /// Records a revision; each record holds the digest of the one before.
-    fn note(&self, steps: Vec<log::Step>, origin: &Bytes, head: &mut Head) -> Result<(), ApplyError> {
-        let mut steps = steps.into_iter().peekable();
-        for part in 0_u32.. {
-            let revision = log::Revision {
-                revision: head.revision,
-                at_unix_ms: head.at_unix_ms,
-                origin: origin.clone(),
-                steps: steps.by_ref().take(STEPS_MAX).collect(),
-                previous_sha256: Bytes::copy_from_slice(&head.sha256),
-                part,
-            };
-            let value = record::write(&revision);
-            head.sha256 = Sha256::digest(&value).into();
-            let key = [&head.revision.to_be_bytes()[..], &part.to_be_bytes()[..]].concat();
-            self.revisions.insert(key, value)?;
-            if steps.peek().is_none() {
-                break;
-            }
-        }
-        Ok(())
     }
 
     fn stage(&self, part: &log::StagePart, head: &mut Head) -> Result<Answer, ApplyError> {
@@ -196,7 +137,8 @@ impl Trees<'_> {
     }
 }
 
-fn digest(bytes: &[u8]) -> Bytes {
+/// The SHA-256 of bytes.
+pub(super) fn digest(bytes: &[u8]) -> Bytes {
     Bytes::copy_from_slice(&Sha256::digest(bytes))
 }
 

@@ -74,7 +74,7 @@ pub(super) struct Disk {
     pub(super) entities: Tree,
     /// Records of revisions by revision and part, in big-endian.
     pub(super) revisions: Tree,
-    /// Every value that an entity ever had, by its SHA-256.
+    /// Values that entities had, and large ones that they have, by their SHA-256; pieces by that and their number.
     pub(super) values: Tree,
     /// Answers by request id, and request ids in their order.
     pub(super) requests: Tree,

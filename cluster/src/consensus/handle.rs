@@ -1,12 +1,11 @@
-//! The handle that others hold: propose a change, look at the entities, follow the revisions.
+//! The handle that others hold: propose a change, follow the revisions. How they look at the entities is in `look`.
 
 use super::{
-    apply::{ENTITY_BYTES_MAX, PARTS_MAX, entity_key},
-    disk::DiskError,
+    apply::{ENTITY_BYTES_MAX, PARTS_MAX},
     folder::{Folder, OpenError, SetAside},
     log_store::LogStore,
     network::Network,
-    record::{self, Change, Condition, Entity},
+    record::Change,
     state_machine::StateMachine,
     types::{Answer, Node, Proposal, Raft},
 };
@@ -34,6 +33,8 @@ const PART_BYTES: usize = 24 * 1024;
 /// Largest change at all: its parts wait together for their commit.
 const CHANGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 const _: () = assert!((CHANGE_BYTES_MAX / PART_BYTES) as u64 + 1 < PARTS_MAX);
+/// Revisions whose records, and the values from before, are kept. All nodes must forget the same.
+const REVISIONS_KEPT: u64 = 10_000;
 /// A snapshot is made after so many entries, and so many are kept for those who lag.
 const SNAPSHOT_AFTER: u64 = 2_000;
 const KEPT_ENTRIES: u64 = 500;
@@ -46,7 +47,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Clone)]
 pub struct Consensus {
     raft: Raft,
-    machine: StateMachine,
+    pub(super) machine: StateMachine,
     // Keeps the folder locked.
     _folder: Arc<Folder>,
 }
@@ -62,13 +63,17 @@ pub struct Opened {
 /// Why a change is not, or may not be, in effect.
 #[derive(Debug, thiserror::Error)]
 pub enum ProposeError {
-    /// Entities were changed by others meanwhile; the first of them, each as it is now.
-    #[error("others have changed {} of the entities meanwhile", .0.len())]
-    Conflict(Vec<Condition>),
+    /// Others have changed the state meanwhile: it has this revision instead of the expected one.
+    #[error("others have changed the entities meanwhile: they are of revision {revision}")]
+    Conflict {
+        /// The last revision.
+        revision: u64,
+    },
     /// It cannot be applied.
     #[error("{0}")]
     Refused(String),
-    /// Nobody knows whether it is or will be in effect. The same change with its conditions may be proposed again.
+    /// Nobody knows whether it is or will be in effect. The same change may be proposed again if it expects
+    /// a revision.
     #[error("it is not known whether the change took effect: the deadline has passed")]
     Unknown,
     /// Consensus has ended, for example because the disk failed.
@@ -76,22 +81,22 @@ pub enum ProposeError {
     Ended(String),
 }
 
-/// The data cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("the entities cannot be read: {0}")]
-pub struct ReadError(#[source] DiskError);
-
 impl Consensus {
     /// Largest value of an entity, in bytes.
     pub const ENTITY_BYTES_MAX: usize = ENTITY_BYTES_MAX;
 
     /// Opens a folder, or makes it, as a cluster of one.
     pub async fn open(path: &Path) -> Result<Opened, OpenError> {
+        Self::open_keeping(path, REVISIONS_KEPT).await
+    }
+
+    /// The same, with so many revisions kept.
+    pub(super) async fn open_keeping(path: &Path, revisions_kept: u64) -> Result<Opened, OpenError> {
         let path = path.to_owned();
         let start = |error: &dyn std::fmt::Display| OpenError::Start(error.to_string());
         let opening = tokio::task::spawn_blocking(move || Folder::open(&path));
         let folder = Arc::new(opening.await.map_err(|error| start(&error))??);
-        let machine = StateMachine::new(folder.disk.clone(), folder.snapshots.clone())
+        let machine = StateMachine::new(folder.disk.clone(), folder.snapshots.clone(), revisions_kept)
             .map_err(|error| start(&error))?;
         let log = LogStore::new(folder.disk.clone());
         let config = Config {
@@ -139,7 +144,7 @@ impl Consensus {
         };
         match self.command(body, deadline).await? {
             Answer::Applied(revision) => Ok(revision),
-            Answer::Conflict(conflicts) => Err(ProposeError::Conflict(conflicts)),
+            Answer::Conflict(revision) => Err(ProposeError::Conflict { revision }),
             Answer::Refused(why) => Err(ProposeError::Refused(why)),
             Answer::Nothing | Answer::Staged => Err(ProposeError::Unknown),
         }
@@ -182,27 +187,6 @@ impl Consensus {
         }
     }
 
-    /// All entities and the revision that they are of.
-    pub fn entities(&self) -> Result<(u64, Vec<Entity>), ReadError> {
-        let all = self.machine.look(|disk, head| {
-            let entities = disk.entities.iter().map(|pair| {
-                let (key, value) = pair?;
-                entity(&key, &value)
-            });
-            Ok((head.revision, entities.collect::<Result<_, _>>()?))
-        });
-        all.map_err(ReadError)
-    }
-
-    /// One entity.
-    pub fn entity(&self, kind: &str, id: &str) -> Result<Option<Entity>, ReadError> {
-        let key = entity_key(kind, id);
-        let found = self
-            .machine
-            .look(|disk, _| disk.entities.get(&key)?.map(|value| entity(&key, &value)).transpose());
-        found.map_err(ReadError)
-    }
-
     /// The last revision that is in effect here, as it grows.
     pub fn revisions(&self) -> watch::Receiver<u64> {
         self.machine.revisions()
@@ -218,13 +202,6 @@ impl Consensus {
     pub async fn close(self) -> Result<(), ProposeError> {
         self.raft.shutdown().await.map_err(|error| ProposeError::Ended(error.to_string()))
     }
-}
-
-fn entity(key: &[u8], value: &[u8]) -> Result<Entity, DiskError> {
-    let log::Entity { revision, introduced, value } = record::read(value)?;
-    let key = String::from_utf8_lossy(key);
-    let (kind, id) = key.split_once('\0').unwrap_or((&key, ""));
-    Ok(Entity { kind: kind.to_owned(), id: id.to_owned(), revision, introduced, value: value.into() })
 }
 
 fn random() -> Result<Bytes, ProposeError> {

@@ -12,15 +12,21 @@ mod snapshot;
 mod state_machine;
 mod types;
 
-// One command, applied.
+// One command, applied; and what it leaves.
 mod apply;
+mod revise;
+mod values;
 
 // What others use.
+mod chain;
 mod handle;
+mod look;
 
 #[cfg(test)]
 mod tests;
 
+pub use chain::{ChainError, Record, RecordStep, chain};
 pub use folder::{OpenError, SetAside};
-pub use handle::{Consensus, Opened, ProposeError, ReadError};
-pub use record::{Change, Condition, Entity, Write};
+pub use handle::{Consensus, Opened, ProposeError};
+pub use look::ReadError;
+pub use record::{Change, Changed, Entity, Revision, Step, Write};

@@ -1,6 +1,6 @@
 //! What is proposed and what is kept, as Rust types; and how values are written: a format byte, then the value.
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 use trestle_proto::log;
 use trestle_proto::prost::Message;
 
@@ -22,28 +22,23 @@ pub(super) enum RecordError {
     /// Not what its format says.
     #[error("a value cannot be read: {0}")]
     Json(#[from] serde_json::Error),
+    /// Not one of SHA-256.
+    #[error("a digest has a wrong length")]
+    Digest,
+    /// Others refer to it.
+    #[error("a value is gone")]
+    Gone,
 }
 
 /// Entities that change together, whole or not at all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
-    /// How the entities must be.
-    pub conditions: Vec<Condition>,
+    /// The revision that the whole state must be of; `None`: whatever it is.
+    pub expected_revision: Option<u64>,
     /// What they become.
     pub writes: Vec<Write>,
     /// Who asked, and from where; kept with the revision as it is.
     pub origin: Vec<u8>,
-}
-
-/// An entity must be as the proposer saw it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Condition {
-    /// Its kind.
-    pub kind: String,
-    /// Its id.
-    pub id: String,
-    /// The revision that changed it last; 0 for one that must not exist.
-    pub revision: u64,
 }
 
 /// An entity's new value.
@@ -74,9 +69,47 @@ pub struct Entity {
     pub value: Vec<u8>,
 }
 
+/// A revision: what changed, when, and on whose behalf.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision {
+    /// Its number; the first is 1.
+    pub revision: u64,
+    /// When it was proposed, but never before the one before it.
+    pub at_unix_ms: u64,
+    /// Who asked, and from where, as it was proposed.
+    pub origin: Vec<u8>,
+    /// The entities that it changed, in the order of the proposal.
+    pub steps: Vec<Step>,
+    /// The records as they are kept: the SHA-256 of each is in the next one. `Record` and `chain` read them.
+    pub records: Vec<Vec<u8>>,
+}
+
+/// What a revision did to an entity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Its kind.
+    pub kind: String,
+    /// Its id.
+    pub id: String,
+    /// Its value before; `None` if there was no such entity.
+    pub before: Option<Vec<u8>>,
+    /// Its value after; `None` if it was removed.
+    pub after: Option<Vec<u8>>,
+}
+
+/// An entity that is no longer what it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// Its kind.
+    pub kind: String,
+    /// Its id.
+    pub id: String,
+    /// What it is now; `None` if there is no such entity any more.
+    pub now: Option<Entity>,
+}
+
 impl From<Change> for log::Change {
     fn from(change: Change) -> Self {
-        let condition = |Condition { kind, id, revision }: Condition| log::Condition { kind, id, revision };
         let write = |Write { kind, id, introduced, value }: Write| log::Write {
             kind,
             id,
@@ -84,11 +117,21 @@ impl From<Change> for log::Change {
             value: value.map(Into::into),
         };
         Self {
-            conditions: change.conditions.into_iter().map(condition).collect(),
+            expected_revision: change.expected_revision,
             writes: change.writes.into_iter().map(write).collect(),
             origin: change.origin.into(),
         }
     }
+}
+
+/// The key of an entity.
+pub(super) fn entity_key(kind: &str, id: &str) -> Vec<u8> {
+    [kind.as_bytes(), b"\0", id.as_bytes()].concat()
+}
+
+/// The key of a record of a revision.
+pub(super) fn revision_key(revision: u64, part: u32) -> Vec<u8> {
+    [&revision.to_be_bytes()[..], &part.to_be_bytes()[..]].concat()
 }
 
 /// A message as a value.

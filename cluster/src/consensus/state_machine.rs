@@ -35,6 +35,7 @@ type Aborted = ConflictableTransactionError<RecordError>;
 pub(super) struct StateMachine {
     disk: Disk,
     snapshots: PathBuf,
+    revisions_kept: u64,
     /// Held to write while something is applied, to read while somebody must see one state of all trees.
     turn: Arc<RwLock<()>>,
     revision: Arc<watch::Sender<u64>>,
@@ -42,10 +43,10 @@ pub(super) struct StateMachine {
 
 impl StateMachine {
     /// The state that a disk holds.
-    pub(super) fn new(disk: Disk, snapshots: PathBuf) -> Result<Self, DiskError> {
+    pub(super) fn new(disk: Disk, snapshots: PathBuf, revisions_kept: u64) -> Result<Self, DiskError> {
         let head: Head = get(&disk, HEAD)?.unwrap_or_default();
         let revision = Arc::new(watch::Sender::new(head.revision));
-        Ok(Self { disk, snapshots, turn: Arc::default(), revision })
+        Ok(Self { disk, snapshots, revisions_kept, turn: Arc::default(), revision })
     }
 
     /// The last revision, as it grows.
@@ -68,7 +69,8 @@ impl StateMachine {
         let Disk { state, entities, revisions, values, requests, stages, .. } = &self.disk;
         let together = (state, entities, revisions, values, requests, stages);
         let applied = together.transaction(|(state, entities, revisions, values, requests, stages)| {
-            let trees = Trees { entities, revisions, values, requests, stages };
+            let trees =
+                Trees { entities, revisions, values, requests, stages, revisions_kept: self.revisions_kept };
             // The database may ask for another try.
             let mut head = begun.clone();
             let answers = entries.iter().map(|entry| apply(entry, state, &trees, &mut head));

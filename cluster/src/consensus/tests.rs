@@ -1,7 +1,7 @@
 //! The storage against the consensus library's own suite, and the handle against what happens to folders.
 
 use super::{
-    Change, Condition, Consensus, OpenError, ProposeError, Write,
+    Change, Consensus, OpenError, ProposeError, Write,
     apply::{Head, Trees},
     disk::Disk,
     log_store::LogStore,
@@ -18,6 +18,8 @@ use tempfile::TempDir;
 use trestle_proto::log::{self, command::Body};
 use trestle_proto::prost::Message;
 
+mod history;
+
 const DEADLINE: Duration = Duration::from_secs(20);
 
 struct Builder;
@@ -25,7 +27,7 @@ struct Builder;
 fn stores(folder: &Path) -> (LogStore, StateMachine) {
     let disk = Disk::open(&folder.join("db")).unwrap();
     fs::create_dir_all(folder.join("snapshots")).unwrap();
-    (LogStore::new(disk.clone()), StateMachine::new(disk, folder.join("snapshots")).unwrap())
+    (LogStore::new(disk.clone()), StateMachine::new(disk, folder.join("snapshots"), 10).unwrap())
 }
 
 impl StoreBuilder<Types, LogStore, StateMachine, TempDir> for Builder {
@@ -46,13 +48,8 @@ fn write(kind: &str, id: &str, value: Option<&str>) -> Write {
     Write { kind: kind.to_owned(), id: id.to_owned(), introduced: 1, value }
 }
 
-fn change(conditions: &[(&str, &str, u64)], writes: Vec<Write>) -> Change {
-    let condition = |(kind, id, revision): &(&str, &str, u64)| Condition {
-        kind: (*kind).into(),
-        id: (*id).into(),
-        revision: *revision,
-    };
-    Change { conditions: conditions.iter().map(condition).collect(), writes, origin: b"test".to_vec() }
+fn change(expected_revision: Option<u64>, writes: Vec<Write>) -> Change {
+    Change { expected_revision, writes, origin: b"test".to_vec() }
 }
 
 async fn open(folder: &Path) -> Consensus {
@@ -73,20 +70,17 @@ async fn changes_are_whole_and_survive() {
     let folder = TempDir::new().unwrap();
     let consensus = open(folder.path()).await;
     let mut revisions = consensus.revisions();
-    let first =
-        change(&[("key", "a", 0)], vec![write("key", "a", Some("1")), write("provider", "p", Some("x"))]);
+    let first = change(Some(0), vec![write("key", "a", Some("1")), write("provider", "p", Some("x"))]);
     assert_eq!(consensus.propose(first.clone(), DEADLINE).await.unwrap(), 1);
     assert_eq!(*revisions.borrow_and_update(), 1);
 
     // Others have changed it: nothing of the change is in effect.
-    let stale = change(&[("key", "a", 0), ("provider", "p", 1)], vec![write("key", "b", Some("2"))]);
+    let stale = change(Some(0), vec![write("key", "b", Some("2"))]);
     match consensus.propose(stale, DEADLINE).await {
-        Err(ProposeError::Conflict(found)) => {
-            assert_eq!(found, [Condition { kind: "key".into(), id: "a".into(), revision: 1 }]);
-        }
+        Err(ProposeError::Conflict { revision: 1 }) => {}
         other => panic!("{other:?}"),
     }
-    let second = change(&[("key", "a", 1)], vec![write("key", "a", None), write("key", "b", Some("2"))]);
+    let second = change(Some(1), vec![write("key", "a", None), write("key", "b", Some("2"))]);
     assert_eq!(consensus.propose(second, DEADLINE).await.unwrap(), 2);
     let expected = [("key", "b", 2, "2"), ("provider", "p", 1, "x")]
         .map(|(k, i, r, v)| (k.into(), i.into(), r, v.into()));
@@ -97,7 +91,7 @@ async fn changes_are_whole_and_survive() {
     let again = open(folder.path()).await;
     assert_eq!(all(&again), expected);
     assert_eq!(again.entities().unwrap().0, 2);
-    assert_eq!(again.propose(change(&[("key", "b", 2)], Vec::new()), DEADLINE).await.unwrap(), 3);
+    assert_eq!(again.propose(change(Some(2), Vec::new()), DEADLINE).await.unwrap(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,10 +100,10 @@ async fn large_changes_take_effect_at_once_and_snapshots_hold_them() {
     let consensus = open(folder.path()).await;
     let value = "v".repeat(1_000);
     let writes = (0..2_000).map(|n| write("key", &format!("{n:05}"), Some(&value))).collect();
-    assert_eq!(consensus.propose(change(&[], writes), DEADLINE).await.unwrap(), 1);
+    assert_eq!(consensus.propose(change(None, writes), DEADLINE).await.unwrap(), 1);
     assert_eq!(consensus.entities().unwrap().1.len(), 2_000);
     consensus.snapshot().await.unwrap();
-    consensus.propose(change(&[], vec![write("key", "00000", None)]), DEADLINE).await.unwrap();
+    consensus.propose(change(None, vec![write("key", "00000", None)]), DEADLINE).await.unwrap();
     consensus.close().await.unwrap();
     let again = open(folder.path()).await;
     assert_eq!(again.entities().unwrap().1.len(), 1_999);
@@ -121,20 +115,20 @@ async fn what_cannot_be_kept_is_refused_with_the_reason() {
     let consensus = open(folder.path()).await;
     let large = "x".repeat(Consensus::ENTITY_BYTES_MAX + 1);
     for (writes, why) in [
-        (vec![write("key", "large", Some(&large))], "at most 28672"),
+        (vec![write("key", "large", Some(&large))], "at most 1048576"),
         (vec![write("", "a", None)], "no name"),
         (vec![write("key", "", None)], "no name"),
         (vec![write("a\0b", "a", None)], "no name"),
         (vec![write("key", "a", None), write("key", "a", Some("1"))], "twice"),
     ] {
-        match consensus.propose(change(&[], writes), DEADLINE).await {
+        match consensus.propose(change(None, writes), DEADLINE).await {
             Err(ProposeError::Refused(message)) => assert!(message.contains(why), "{message}"),
             other => panic!("{why}: {other:?}"),
         }
     }
     let largest = "x".repeat(Consensus::ENTITY_BYTES_MAX);
     assert_eq!(
-        consensus.propose(change(&[], vec![write("key", "a", Some(&largest))]), DEADLINE).await.unwrap(),
+        consensus.propose(change(None, vec![write("key", "a", Some(&largest))]), DEADLINE).await.unwrap(),
         1
     );
 }
@@ -162,7 +156,7 @@ async fn a_folder_belongs_to_one_process_and_one_format() {
 async fn what_the_database_had_not_finished_does_no_harm() {
     let folder = TempDir::new().unwrap();
     let consensus = open(folder.path()).await;
-    consensus.propose(change(&[], vec![write("key", "a", Some("1"))]), DEADLINE).await.unwrap();
+    consensus.propose(change(None, vec![write("key", "a", Some("1"))]), DEADLINE).await.unwrap();
     consensus.close().await.unwrap();
     let unfinished = folder.path().join("consensus/db/snap.FFFFFFFFFFFFFFFF.generating");
     fs::write(&unfinished, "half").unwrap();
@@ -174,7 +168,7 @@ async fn what_the_database_had_not_finished_does_no_harm() {
 async fn damaged_data_is_set_aside_whole() {
     let folder = TempDir::new().unwrap();
     let consensus = open(folder.path()).await;
-    consensus.propose(change(&[], vec![write("key", "a", Some("1"))]), DEADLINE).await.unwrap();
+    consensus.propose(change(None, vec![write("key", "a", Some("1"))]), DEADLINE).await.unwrap();
     consensus.close().await.unwrap();
     let database = folder.path().join("consensus/db");
     for file in
@@ -186,7 +180,7 @@ async fn damaged_data_is_set_aside_whole() {
     let aside = opened.set_aside.unwrap().folder;
     assert!(aside.join("db").is_dir() && aside.join("FORMAT").is_file(), "{}", aside.display());
     assert_eq!(opened.consensus.entities().unwrap(), (0, Vec::new()));
-    opened.consensus.propose(change(&[], vec![write("key", "b", Some("2"))]), DEADLINE).await.unwrap();
+    opened.consensus.propose(change(None, vec![write("key", "b", Some("2"))]), DEADLINE).await.unwrap();
 }
 
 /// Applies commands straight to trees.
@@ -194,13 +188,14 @@ struct Bench {
     _folder: TempDir,
     disk: Disk,
     head: Head,
+    kept: u64,
 }
 
 impl Bench {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let disk = Disk::open(&folder.path().join("db")).unwrap();
-        Self { _folder: folder, disk, head: Head::default() }
+        Self { _folder: folder, disk, head: Head::default(), kept: 10 }
     }
 
     fn apply(&mut self, request: u64, at_unix_ms: u64, body: Body) -> Answer {
@@ -210,8 +205,8 @@ impl Bench {
         let together = (entities, revisions, values, requests, stages);
         let applied = together.transaction(|(entities, revisions, values, requests, stages)| {
             let mut head = self.head.clone();
-            let answer =
-                Trees { entities, revisions, values, requests, stages }.apply(&command, &mut head)?;
+            let trees = Trees { entities, revisions, values, requests, stages, revisions_kept: self.kept };
+            let answer = trees.apply(&command, &mut head)?;
             Ok::<_, sled::transaction::ConflictableTransactionError<record::RecordError>>((answer, head))
         });
         let (answer, head) = applied.unwrap();
@@ -220,7 +215,7 @@ impl Bench {
     }
 
     fn set(&mut self, request: u64, at_unix_ms: u64, id: &str, value: &str) -> Answer {
-        let change = change(&[], vec![write("key", id, Some(value))]);
+        let change = change(None, vec![write("key", id, Some(value))]);
         self.apply(request, at_unix_ms, Body::Change(change.into()))
     }
 }
@@ -232,7 +227,7 @@ fn a_request_that_comes_again_is_answered_again() {
     assert_eq!(bench.set(2, 20, "a", "2"), Answer::Applied(2));
     assert_eq!(bench.set(1, 30, "a", "1"), Answer::Applied(1));
     assert_eq!((bench.head.revision, bench.head.at_unix_ms), (2, 20));
-    let key = super::apply::entity_key("key", "a");
+    let key = record::entity_key("key", "a");
     let entity: log::Entity = record::read(&bench.disk.entities.get(key).unwrap().unwrap()).unwrap();
     assert_eq!((entity.revision, &entity.value[..]), (2, &b"2"[..]));
 }
@@ -244,7 +239,7 @@ fn time_never_goes_back_and_records_are_chained() {
         bench.set(request, at, id, &format!("{request}"));
     }
     let many = (0..80).map(|n| write("key", &format!("many-{n}"), Some("1"))).collect();
-    bench.apply(4, 0, Body::Change(change(&[], many).into()));
+    bench.apply(4, 0, Body::Change(change(None, many).into()));
     let (mut previous, mut found) = ([0; 32], Vec::new());
     for pair in &bench.disk.revisions {
         let (_, value) = pair.unwrap();
@@ -262,7 +257,7 @@ fn time_never_goes_back_and_records_are_chained() {
 
 #[test]
 fn a_large_change_needs_all_its_parts() {
-    let encoded = log::Change::from(change(&[], vec![write("key", "a", Some("1"))])).encode_to_vec();
+    let encoded = log::Change::from(change(None, vec![write("key", "a", Some("1"))])).encode_to_vec();
     let (one, two) = encoded.split_at(4);
     let part = |part, data: &[u8]| {
         Body::Part(log::StagePart { stage_id: b"s".to_vec().into(), part, data: data.to_vec().into() })

@@ -1,6 +1,6 @@
 //! The types that the consensus library is instantiated with.
 
-use super::{record::Condition, snapshot::SnapshotFile};
+use super::snapshot::SnapshotFile;
 use serde::{Deserialize, Serialize};
 
 /// A node's number: random, made once and kept in its folder.
@@ -26,8 +26,8 @@ pub(super) enum Answer {
     Applied(u64),
     /// A part of a larger change is kept.
     Staged,
-    /// These entities were changed by others; each as it is now.
-    Conflict(Vec<Condition>),
+    /// The state has this revision instead of the expected one.
+    Conflict(u64),
     /// It cannot be applied.
     Refused(String),
 }
