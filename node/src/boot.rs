@@ -8,12 +8,15 @@ use tracing_subscriber::EnvFilter;
 /// Threads of the admin runtime: acceptor, signals, reload, admin listener. Requests run elsewhere.
 const ADMIN_THREADS: usize = 2;
 
+/// The consensus library tells each step of its engine at the level of our own news.
+const DEFAULT_FILTER: &str = "info,openraft=warn";
+
 /// Logs to stderr. A wrong `TRESTLE_LOG` is said and replaced, it does not end the process.
 pub(crate) fn logging(format: LogFormat) {
     let wanted = std::env::var("TRESTLE_LOG").unwrap_or_default();
-    let (filter, wrong) = match EnvFilter::try_new(if wanted.is_empty() { "info" } else { &wanted }) {
+    let (filter, wrong) = match EnvFilter::try_new(if wanted.is_empty() { DEFAULT_FILTER } else { &wanted }) {
         Ok(filter) => (filter, None),
-        Err(error) => (EnvFilter::new("info"), Some(error)),
+        Err(error) => (EnvFilter::new(DEFAULT_FILTER), Some(error)),
     };
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     let installed = match format {
@@ -24,7 +27,7 @@ pub(crate) fn logging(format: LogFormat) {
         eprintln!("warning: no logs: {error}");
     }
     if let Some(error) = wrong {
-        tracing::warn!(%error, "TRESTLE_LOG is not a filter; `info` is used");
+        tracing::warn!(%error, "TRESTLE_LOG is not a filter; `{DEFAULT_FILTER}` is used");
     }
     std::panic::set_hook(Box::new(report_panic));
 }

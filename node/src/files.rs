@@ -13,6 +13,9 @@ use std::{
 /// Largest file with a secret or a certificate.
 pub(crate) const SECRET_BYTES_MAX: u64 = 1024 * 1024;
 
+/// Largest document: 100,000 keys are about 15 MB.
+pub(crate) const DOCUMENT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
 /// A file that changed a moment ago may change again without a new time stamp, so its content is compared.
 const STAMP_SETTLES: Duration = Duration::from_secs(2);
 
@@ -23,7 +26,7 @@ pub(crate) struct ReadFiles(BTreeMap<PathBuf, Option<[u8; 32]>>);
 impl ReadFiles {
     /// The text of a file of at most so many bytes.
     pub(crate) fn text(&mut self, path: &Path, bytes_max: u64) -> io::Result<String> {
-        let text = read(path, bytes_max);
+        let text = text(path, bytes_max);
         let hash = text.as_ref().ok().map(|text| Sha256::digest(text).into());
         self.0.insert(path.to_owned(), hash);
         text
@@ -36,7 +39,8 @@ impl ReadFiles {
     }
 }
 
-fn read(path: &Path, bytes_max: u64) -> io::Result<String> {
+/// The text of a file of at most so many bytes.
+pub(crate) fn text(path: &Path, bytes_max: u64) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(bytes_max + 1).read_to_string(&mut text)?;
     if text.len() as u64 > bytes_max {
@@ -46,7 +50,7 @@ fn read(path: &Path, bytes_max: u64) -> io::Result<String> {
 }
 
 /// Files that were read, with the stamps that they had when they were last compared.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Watched {
     read: ReadFiles,
     stamps: BTreeMap<PathBuf, Stamp>,
@@ -66,6 +70,14 @@ impl Watched {
         Self { read, stamps: BTreeMap::new() }
     }
 
+    /// Watches more files, as they were read now.
+    pub(crate) fn extend(&mut self, read: ReadFiles) {
+        for (path, hash) in read.0 {
+            self.stamps.remove(&path);
+            self.read.0.insert(path, hash);
+        }
+    }
+
     /// Whether any file now differs from what was read.
     pub(crate) fn changed(&mut self) -> bool {
         let mut changed = false;
@@ -75,7 +87,7 @@ impl Watched {
             {
                 continue;
             }
-            changed |= read(path, SECRET_BYTES_MAX.max(stamp.as_ref().map_or(0, |stamp| stamp.len)))
+            changed |= text(path, SECRET_BYTES_MAX.max(stamp.as_ref().map_or(0, |stamp| stamp.len)))
                 .ok()
                 .map(|text| Sha256::digest(text).into())
                 != *hash;

@@ -1,26 +1,42 @@
-//! Application keys: made here, shown once, kept as their SHA-256.
+//! Keys of applications and operators: made here, shown once, kept as their SHA-256.
 
 use std::fmt;
 use trestle_config::hash_text;
 
-const PREFIX: &str = "sk-trestle-";
+/// Who presents a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// An application.
+    Application,
+    /// An operator: an admin token.
+    Operator,
+}
 
-/// What an application presents: `sk-trestle-` and 256 random bits in hexadecimal.
+impl Holder {
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Application => "sk-trestle-",
+            Self::Operator => "trestle-admin-",
+        }
+    }
+}
+
+/// What an application or operator presents: a prefix and 256 random bits in hexadecimal.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct ApplicationKey(String);
+pub(crate) struct Key(String);
 
-impl ApplicationKey {
+impl Key {
     /// A new one from the system's source of randomness.
-    pub(crate) fn generate() -> anyhow::Result<Self> {
+    pub(crate) fn generate(holder: Holder) -> anyhow::Result<Self> {
         let mut bits = [0; 32];
         getrandom::fill(&mut bits)
             .map_err(|error| anyhow::anyhow!("the system gives no random numbers for a key: {error}"))?;
-        Ok(Self(format!("{PREFIX}{}", hex(&bits))))
+        Ok(Self(format!("{}{}", holder.prefix(), hex(&bits))))
     }
 
     /// One that was made before; `None` if the text is no such key.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix(PREFIX)?;
+    pub(crate) fn parse(holder: Holder, text: &str) -> Option<Self> {
+        let digits = text.strip_prefix(holder.prefix())?;
         is_hex(digits).then(|| Self(text.to_owned()))
     }
 
@@ -35,15 +51,10 @@ impl ApplicationKey {
     }
 }
 
-impl fmt::Debug for ApplicationKey {
+impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ApplicationKey(hidden)")
+        f.write_str("Key(hidden)")
     }
-}
-
-/// Whether a text is the hash of a key, as it is kept.
-pub(crate) fn is_hash(text: &str) -> bool {
-    text.strip_prefix("sha256:").is_some_and(is_hex)
 }
 
 /// 256 bits in lower case.
@@ -51,35 +62,37 @@ fn is_hex(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ApplicationKey, is_hash};
+    use super::{Holder, Key};
 
     #[test]
     fn keys_differ_and_survive_as_text() {
-        let (one, two) = (ApplicationKey::generate().unwrap(), ApplicationKey::generate().unwrap());
-        assert_ne!(one, two);
-        assert_eq!(ApplicationKey::parse(one.reveal()), Some(one.clone()));
-        assert!(!format!("{one:?}").contains(one.reveal()));
-    }
-
-    #[test]
-    fn the_hash_is_kept_instead() {
-        let hash = ApplicationKey::generate().unwrap().hash();
-        assert!(is_hash(&hash), "{hash}");
-        assert!(!is_hash(&hash[1..]) && !is_hash(&hash.replace("sha256:", "")));
+        for holder in [Holder::Application, Holder::Operator] {
+            let (one, two) = (Key::generate(holder).unwrap(), Key::generate(holder).unwrap());
+            assert_ne!(one, two);
+            assert_eq!(Key::parse(holder, one.reveal()), Some(one.clone()));
+            assert!(!format!("{one:?}").contains(one.reveal()) && !one.hash().contains(one.reveal()));
+        }
     }
 
     #[test]
     fn other_text_is_no_key() {
-        for text in
-            ["", "sk-trestle-", "sk-trestle-00", &"0".repeat(75), &format!("sk-trestle-{}", "G".repeat(64))]
-        {
-            assert_eq!(ApplicationKey::parse(text), None, "{text}");
+        let operators = Key::generate(Holder::Operator).unwrap();
+        for text in [
+            "",
+            "sk-trestle-",
+            "sk-trestle-00",
+            &"0".repeat(75),
+            &format!("sk-trestle-{}", "G".repeat(64)),
+            operators.reveal(),
+        ] {
+            assert_eq!(Key::parse(Holder::Application, text), None, "{text}");
         }
     }
 }

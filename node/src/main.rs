@@ -6,6 +6,7 @@ use std::process::ExitCode;
 mod admin;
 mod boot;
 mod command;
+mod control;
 mod files;
 mod key;
 mod metric;

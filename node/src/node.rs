@@ -2,11 +2,12 @@
 
 use crate::{
     admin::{self, Admin, Health},
-    boot, metric,
+    boot,
+    control::Begin,
+    metric,
     reload::Reload,
     serve::{self, Front, Limits, Tls},
     settings::Settings,
-    source::Source,
 };
 use anyhow::Context;
 use std::{
@@ -33,20 +34,24 @@ const LOG_FLUSH: Duration = Duration::from_secs(5);
 pub(crate) struct Bound {
     /// How clients on this machine reach it.
     pub(crate) url: String,
-    /// Providers that a made document holds.
+    /// How operators on this machine reach it.
+    pub(crate) admin_url: String,
+    /// Providers beside the mock.
     pub(crate) providers: Vec<String>,
+    /// The data folder was empty.
+    pub(crate) first: bool,
 }
 
 /// Runs a node until it is told to end. `announce` is called once the listeners are bound.
 pub(crate) fn run(
     settings: Settings,
-    source: Source,
+    begin: Begin,
     announce: impl FnOnce(&Bound) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     boot::cryptography();
     boot::descriptors(settings.connections_max);
     let runtime = boot::admin_runtime()?;
-    let served = runtime.block_on(serve(settings, source, announce));
+    let served = runtime.block_on(serve(settings, begin, announce));
     // Does not wait for what blocks: everything that had to be finished is.
     runtime.shutdown_background();
     served
@@ -54,32 +59,36 @@ pub(crate) fn run(
 
 async fn serve(
     settings: Settings,
-    source: Source,
+    begin: Begin,
     announce: impl FnOnce(&Bound) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let mut stop = Stop::install()?;
     let recorder = metric::install()?;
-    let load = source.load(1);
-    let compiled = load.outcome?;
-    for warning in &compiled.warnings {
-        tracing::warn!(path = warning.path, "{}", warning.message);
-    }
     let tls = settings.tls.clone().map(Tls::load).transpose()?.map(Arc::new);
     let listener = bind(settings.listen, "--listen").await?;
     let admin_listener = match settings.admin_listen {
         Some(address) => Some(bind(address, "--admin-listen").await?),
         None => None,
     };
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    let bound = Bound { url: url(scheme, listener.local_addr()?), providers: source.providers() };
+    let (control, first) = begin.open().await?;
+    let url = url(if tls.is_some() { "https" } else { "http" }, listener.local_addr()?);
+    let admin_url = match &admin_listener {
+        Some(listener) => self::url("http", listener.local_addr()?),
+        None => url.clone(),
+    };
+    let snapshot = control.snapshot();
+    let mut providers: Vec<_> = snapshot.providers.keys().map(ToString::to_string).collect();
+    providers.retain(|name| name != "mock");
+    providers.sort();
+    let bound = Bound { url, admin_url, providers, first };
 
     let options = Options { threads: settings.threads, log: Some(Box::new(std::io::stdout())) };
-    let gateway = Gateway::start(compiled.snapshot, options).context("cannot start the data threads")?;
-    metric::revision(1);
-    let reload = Reload::install(source, load.read, gateway.clone(), tls.clone())?;
+    let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
+    control.drive(gateway.clone());
+    let reload = Reload::install(control.clone(), tls.clone())?;
     let (drain, draining) = watch::channel(false);
     let health = Health::new(gateway.clone(), draining.clone());
-    let admin = Admin::new(recorder, gateway.clone(), health.clone());
+    let admin = Admin::new(recorder, gateway.clone(), health.clone(), control.clone());
     let front = Arc::new(Front {
         gateway: gateway.clone(),
         tls,
@@ -96,7 +105,7 @@ async fn serve(
 
     announce(&bound)?;
     if let Some(listener) = admin_listener {
-        tracing::info!("admin listening on {}", url("http", listener.local_addr()?));
+        tracing::info!("admin listening on {}", bound.admin_url);
         tokio::spawn(admin::listen(listener, admin));
     }
     tracing::info!("listening on {}", bound.url);
@@ -117,6 +126,7 @@ async fn serve(
         Ok(stopped) => stopped?,
         Err(_) => tracing::warn!("nobody takes the request log from stdout: its last lines are lost"),
     }
+    control.close().await;
     tracing::info!("stopped");
     Ok(())
 }

@@ -1,48 +1,40 @@
-//! Applying changes of the document, its secrets and the certificate while requests run: whole or not at all.
+//! Applying changes of the document's file, of secrets and of the certificate while requests run: whole or not at all.
 
 use crate::{
-    files::{ReadFiles, Watched},
+    control::{ChangeError, Control},
+    files::{DOCUMENT_BYTES_MAX, ReadFiles, Watched},
     metric::{self, Reloaded},
     serve::Tls,
-    source::{LoadError, Source},
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
+    task::block_in_place,
     time::MissedTickBehavior,
 };
-use trestle_gateway::Gateway;
 
 /// How often files are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Applies changes on SIGHUP, and as they happen.
 pub(crate) struct Reload {
-    source: Source,
-    watched: Watched,
-    watching: bool,
-    revision: u64,
-    gateway: Gateway,
+    control: Control,
+    /// The document's file, if its changes are applied as they happen.
+    watched: Option<Watched>,
     tls: Option<Arc<Tls>>,
     hangup: Signal,
 }
 
 impl Reload {
-    /// From here on SIGHUP no longer ends the process. `read` is what revision 1 was made of. Changes of the
-    /// certificate are applied as they happen, those of the document on the signal.
-    pub(crate) fn install(
-        source: Source,
-        read: ReadFiles,
-        gateway: Gateway,
-        tls: Option<Arc<Tls>>,
-    ) -> std::io::Result<Self> {
-        let hangup = signal(SignalKind::hangup())?;
-        Ok(Self { source, watched: Watched::new(read), watching: false, revision: 1, gateway, tls, hangup })
+    /// From here on SIGHUP no longer ends the process. Changes of the certificate are applied as they happen, those of the
+    /// document's file on the signal.
+    pub(crate) fn install(control: Control, tls: Option<Arc<Tls>>) -> std::io::Result<Self> {
+        Ok(Self { control, watched: None, tls, hangup: signal(SignalKind::hangup())? })
     }
 
-    /// Applies changes of the document as they happen, too.
+    /// Applies changes of the document's file as they happen, too.
     pub(crate) fn watching(self) -> Self {
-        Self { watching: true, ..self }
+        Self { watched: self.read(), ..self }
     }
 
     /// Runs as long as the process.
@@ -51,56 +43,54 @@ impl Reload {
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                _ = self.hangup.recv() => tokio::task::block_in_place(|| {
+                _ = self.hangup.recv() => {
                     tracing::info!("SIGHUP: applying what changed");
-                    self.certificate();
-                    self.document();
-                }),
-                _ = looks.tick() => tokio::task::block_in_place(|| self.look()),
-            }
-        }
-    }
-
-    fn look(&mut self) {
-        if self.tls.as_ref().is_some_and(|tls| tls.changed()) {
-            self.certificate();
-        }
-        if self.watching && self.watched.changed() {
-            self.document();
-        }
-    }
-
-    fn document(&mut self) {
-        let load = self.source.load(self.revision + 1);
-        // Also after a failure: the same wrong document is not tried again and again.
-        self.watched = Watched::new(load.read);
-        match load.outcome {
-            Ok(compiled) => {
-                for warning in &compiled.warnings {
-                    tracing::warn!(path = warning.path, "{}", warning.message);
+                    block_in_place(|| {
+                        self.certificate();
+                        self.control.refresh();
+                    });
+                    self.document().await;
                 }
-                self.revision += 1;
-                self.gateway.replace(compiled.snapshot);
-                metric::revision(self.revision);
-                metric::reloaded(Reloaded::Document, Ok(()));
-                tracing::info!(revision = self.revision, "the document was applied");
-            }
-            Err(error) => {
-                metric::reloaded(Reloaded::Document, Err(()));
-                match &error {
-                    LoadError::Invalid(problems) => {
-                        for problem in &problems.0 {
-                            tracing::error!(path = problem.path, "{}", problem.message);
-                        }
+                _ = looks.tick() => {
+                    if block_in_place(|| self.tls.as_ref().is_some_and(|tls| tls.changed())) {
+                        self.certificate();
                     }
-                    LoadError::Unreadable { .. } => tracing::error!("{error}"),
+                    if block_in_place(|| self.watched.as_mut().is_some_and(Watched::changed)) {
+                        self.document().await;
+                    }
                 }
-                tracing::error!(
-                    revision = self.revision,
-                    "the document was refused whole; the one before stays"
-                );
             }
         }
+    }
+
+    fn read(&self) -> Option<Watched> {
+        let mut read = ReadFiles::default();
+        // An error is remembered as well: it is gone once the file can be read.
+        let _ = read.text(self.control.file()?, DOCUMENT_BYTES_MAX);
+        Some(Watched::new(read))
+    }
+
+    async fn document(&mut self) {
+        if self.watched.is_some() {
+            // Before it is applied: what comes meanwhile is another change. Also if it is wrong: it is not tried again
+            // and again.
+            self.watched = block_in_place(|| self.read());
+        }
+        if self.control.file().is_none() {
+            return;
+        }
+        let taken = self.control.take_file().await;
+        metric::reloaded(Reloaded::Document, taken.as_ref().map_or(Err(()), |()| Ok(())));
+        match &taken {
+            Ok(()) => return,
+            Err(ChangeError::Invalid(problems)) => {
+                for problem in &problems.0 {
+                    tracing::error!(path = problem.path, "{}", problem.message);
+                }
+            }
+            Err(error) => tracing::error!("{error}"),
+        }
+        tracing::error!("the document was refused whole; the one before stays");
     }
 
     fn certificate(&self) {

@@ -13,12 +13,16 @@ use std::{
 mod tests;
 
 /// The members of `node.toml`. `tls.cert` is `TRESTLE_TLS_CERT` in the environment and `--tls-cert` on the command line.
-pub(crate) const MEMBERS: [&str; 13] = [
+pub(crate) const MEMBERS: [&str; 17] = [
     "listen",
     "admin_listen",
     "data_dir",
     "document",
+    "authoritative",
     "watch",
+    "admin_token",
+    "key_encryption_key",
+    "key_encryption_key_previous",
     "threads",
     "tls.cert",
     "tls.key",
@@ -38,10 +42,18 @@ pub(crate) struct Settings {
     pub(crate) admin_listen: Option<SocketAddr>,
     /// For what must survive a restart.
     pub(crate) data_dir: PathBuf,
-    /// The gateway document.
+    /// The gateway document that an empty data folder is filled with.
     pub(crate) document: Option<PathBuf>,
-    /// Apply changes of the document and of the secrets that it refers to as they happen.
+    /// The file of `document` is the only source of the document.
+    pub(crate) authoritative: bool,
+    /// Apply changes of that file as they happen.
     pub(crate) watch: bool,
+    /// A reference to an admin token that is taken beside those in the data folder.
+    pub(crate) admin_token: Option<String>,
+    /// A reference to the key that wraps the data key of sealed secrets.
+    pub(crate) key_encryption_key: Option<String>,
+    /// A reference to the one before, while it is changed.
+    pub(crate) key_encryption_key_previous: Option<String>,
     /// Data threads; 0 is as many as there are processors.
     pub(crate) threads: usize,
     /// TLS on the listener of clients.
@@ -100,7 +112,11 @@ impl Default for Settings {
             admin_listen: None,
             data_dir: default_data_dir(|name| std::env::var(name).ok()),
             document: None,
+            authoritative: false,
             watch: false,
+            admin_token: None,
+            key_encryption_key: None,
+            key_encryption_key_previous: None,
             threads: 0,
             tls: None,
             drain: Duration::from_secs(30),
@@ -213,7 +229,11 @@ impl Layers {
             admin_listen,
             data_dir: self.path("data_dir").unwrap_or(base.data_dir),
             document: self.path("document"),
-            watch: self.parse("watch", "must be true or false").unwrap_or(base.watch),
+            authoritative: self.switch("authoritative"),
+            watch: self.switch("watch"),
+            admin_token: self.reference("admin_token"),
+            key_encryption_key: self.reference("key_encryption_key"),
+            key_encryption_key_previous: self.reference("key_encryption_key_previous"),
             threads: self.number("threads", 0, 1024).map_or(base.threads, |n| n as usize),
             tls: self.tls(),
             drain: self.milliseconds("drain_ms", 0).unwrap_or(base.drain),
@@ -224,8 +244,16 @@ impl Layers {
                 .number("connections_max", 1, 1_000_000)
                 .map_or(base.connections_max, |n| n as usize),
         };
-        if settings.watch && settings.document.is_none() {
-            self.refuse("watch", "needs a document to watch: set `document` too");
+        if settings.authoritative && settings.document.is_none() {
+            self.refuse("authoritative", "needs a document that is the only source: set `document` too");
+        }
+        if settings.watch && !settings.authoritative {
+            let message = "is for a document that is the only source: set `authoritative` too (without it the document \
+                           only fills an empty data folder)";
+            self.refuse("watch", message);
+        }
+        if settings.key_encryption_key_previous.is_some() && settings.key_encryption_key.is_none() {
+            self.refuse("key_encryption_key_previous", "needs `key_encryption_key` beside it");
         }
         if self.problems.is_empty() { Ok(settings) } else { Err(SettingsError(self.problems)) }
     }
@@ -253,6 +281,23 @@ impl Layers {
             self.refuse(member, &message);
         }
         parsed
+    }
+
+    fn switch(&mut self, member: &'static str) -> bool {
+        self.parse(member, "must be true or false").unwrap_or(false)
+    }
+
+    /// A secret is never among the settings itself: they are shown by many tools.
+    fn reference(&mut self, member: &'static str) -> Option<String> {
+        let (value, _) = self.values.get(member)?;
+        let value = value.clone();
+        let is_reference =
+            ["env:", "file:"].iter().any(|kind| value.strip_prefix(kind).is_some_and(|of| !of.is_empty()));
+        if !is_reference {
+            self.refuse(member, "must be a reference: `env:NAME` or `file:PATH`");
+            return None;
+        }
+        Some(value)
     }
 
     fn path(&mut self, member: &'static str) -> Option<PathBuf> {

@@ -19,7 +19,10 @@ const EDGES: [(&str, &[&str]); 9] = [
     ("trestle-provider", &["trestle-dialect"]),
     ("trestle-config", &["trestle-dialect", "trestle-provider"]),
     ("trestle-gateway", &["trestle-config", "trestle-dialect", "trestle-provider"]),
-    ("trestle", &["trestle-config", "trestle-dialect", "trestle-gateway", "trestle-provider"]),
+    (
+        "trestle",
+        &["trestle-cluster", "trestle-config", "trestle-dialect", "trestle-gateway", "trestle-provider"],
+    ),
 ];
 
 /// Crates whose exact version was chosen: what is on the disk, and what was found safe, depends on it.

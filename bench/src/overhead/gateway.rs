@@ -53,7 +53,8 @@ pub(super) fn start(binary: &Path, upstream: SocketAddr, folder: &Path) -> anyho
     let mut command = Command::new(binary);
     command.arg("serve").arg("--listen").arg(addr.to_string()).arg("--document").arg(&file);
     let log = std::fs::File::create(folder.join("out.log"))?;
-    command.arg("--data-dir").arg(&folder).stdout(Stdio::from(log));
+    command.arg("--authoritative").arg("--data-dir").arg(&folder);
+    command.env("TRESTLE_BENCH_UPSTREAM_KEY", "sk-mock").stdout(Stdio::from(log));
     let process = Process::start(&mut command, PROXY_CPU, &folder)?;
     let mut side = Side { name: "gateway", process, addresses: Addresses::one(addr) };
     side.ready()?;
@@ -63,8 +64,8 @@ pub(super) fn start(binary: &Path, upstream: SocketAddr, folder: &Path) -> anyho
 fn document(upstream: SocketAddr) -> String {
     let mut text = format!(
         r#"providers:
-  mockoai: {{ base_url: "http://{upstream}/v1", dialects: [openai-chat], keys: [{{ name: main, value: sk-mock }}] }}
-  mockant: {{ base_url: "http://{upstream}/v1", dialects: [anthropic-messages], keys: [{{ name: main, value: sk-mock }}] }}
+  mockoai: {{ base_url: "http://{upstream}/v1", dialects: [openai-chat], keys: [{{ name: main, value: env:TRESTLE_BENCH_UPSTREAM_KEY }}] }}
+  mockant: {{ base_url: "http://{upstream}/v1", dialects: [anthropic-messages], keys: [{{ name: main, value: env:TRESTLE_BENCH_UPSTREAM_KEY }}] }}
 models:
   chat: {{ targets: [{{ model: mockoai/gpt-4o-mini }}] }}
   claude: {{ targets: [{{ model: mockant/claude-sonnet-4-5 }}] }}

@@ -7,9 +7,11 @@ mod provider;
 mod secret;
 mod target;
 
+pub use secret::is_masked;
+
 use crate::{
     CallerKey, Difference, Document, Kind, MockSettings, Problem, Problems, ProviderConfig, Settings,
-    Snapshot, entity::join, path::Path, problem::Findings,
+    Snapshot, entity::collect, load::all_problems, parse::document, path::Path, problem::Findings,
 };
 use caller::Names;
 use limits::Defaults;
@@ -93,14 +95,27 @@ impl Compilation {
         changes: &[Difference],
         secrets: &dyn Secrets,
     ) -> Result<Vec<Problem>, Problems> {
-        let mut findings = Findings::default();
         let set = changes.iter().filter_map(|change| match change {
             Difference::Set(entity) => Some((entity.kind, entity.id.as_str(), entity.value.clone())),
             Difference::Removed(..) => None,
         });
-        let set = join(set)?;
+        let read = collect(set);
+        if !read.faults.is_empty() {
+            return Err(all_problems(read, |set| self.take(set, changes, secrets).err()));
+        }
+        self.snapshot.revision = revision;
+        self.take(&document(read.value)?, changes, secrets)
+    }
+
+    fn take(
+        &mut self,
+        set: &Document,
+        changes: &[Difference],
+        secrets: &dyn Secrets,
+    ) -> Result<Vec<Problem>, Problems> {
+        let mut findings = Findings::default();
         if changes.iter().any(|change| change.kind() != Kind::Key) {
-            self.change_base(&set, changes);
+            self.change_base(set, changes);
             self.compile_targets(secrets, &mut findings);
         }
         // All first: two keys may have changed places.
@@ -108,7 +123,6 @@ impl Compilation {
             self.snapshot.callers.remove(change.id());
         }
         self.compile_callers(&set.keys, secrets, &mut findings);
-        self.snapshot.revision = revision;
         findings.warnings()
     }
 

@@ -128,17 +128,8 @@ pub fn split(document: &Document) -> Result<Vec<Entity>, Problems> {
     Ok(entities)
 }
 
-/// The document of these entities; problems of form are told by their paths in it. A later entity of the same name takes
-/// the place of an earlier one.
-pub fn join<'e>(entities: impl IntoIterator<Item = (Kind, &'e str, Value)>) -> Result<Document, Problems> {
-    let read = collect(entities);
-    if read.faults.is_empty() {
-        return parse::document(read.value);
-    }
-    Err(Problems(read.faults.into_iter().map(|fault| fault.problem).collect()))
-}
-
-fn collect<'e>(entities: impl IntoIterator<Item = (Kind, &'e str, Value)>) -> Read {
+/// A document as a value that holds only what is set, of such entities; nothing is checked.
+pub fn gather<'e>(entities: impl IntoIterator<Item = (Kind, &'e str, Value)>) -> Value {
     let mut document = Map::new();
     for (kind, id, value) in entities {
         if kind == Kind::Settings {
@@ -150,7 +141,21 @@ fn collect<'e>(entities: impl IntoIterator<Item = (Kind, &'e str, Value)>) -> Re
             of_kind.insert(id.to_owned(), value);
         }
     }
-    let value = Value::Object(document);
+    Value::Object(document)
+}
+
+/// The document of these entities; problems of form are told by their paths in it. A later entity of the same name takes
+/// the place of an earlier one.
+pub fn join<'e>(entities: impl IntoIterator<Item = (Kind, &'e str, Value)>) -> Result<Document, Problems> {
+    let read = collect(entities);
+    if read.faults.is_empty() {
+        return parse::document(read.value);
+    }
+    Err(Problems(read.faults.into_iter().map(|fault| fault.problem).collect()))
+}
+
+pub(crate) fn collect<'e>(entities: impl IntoIterator<Item = (Kind, &'e str, Value)>) -> Read {
+    let value = gather(entities);
     let faults = structure::check(parse::document_schema(), &value);
     Read { value, faults }
 }
@@ -177,6 +182,31 @@ pub fn differences(before: &[Entity], after: &[Entity]) -> Vec<Difference> {
 pub fn dump(document: &Document) -> Result<Value, Problems> {
     let entities = split(document)?;
     Ok(collect(entities.iter().map(|entity| (entity.kind, entity.id.as_str(), entity.value.clone()))).value)
+}
+
+/// The values of an entity that stand for secrets of others, each with its path: references, sealed, or in clear.
+pub fn secret_values(entity: &mut Entity) -> Vec<(String, &mut String)> {
+    let (root, mut found) = (Path::Root, Vec::new());
+    if entity.kind == Kind::Provider
+        && let Some(keys) = entity.value.get_mut("keys").and_then(Value::as_array_mut)
+    {
+        let path = root.member(entity.kind.name());
+        let path = path.member(&entity.id);
+        let path = path.member("keys");
+        for (index, key) in keys.iter_mut().enumerate() {
+            if let Some(Value::String(value)) = key.get_mut("value") {
+                found.push((path.item(index).member("value").to_string(), value));
+            }
+        }
+    }
+    found
+}
+
+impl Entity {
+    /// An entity with the members of this version.
+    pub fn new(kind: Kind, id: &str, value: Value) -> Self {
+        entity(kind, id, value)
+    }
 }
 
 fn entity(kind: Kind, id: &str, value: Value) -> Entity {

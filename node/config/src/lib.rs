@@ -15,10 +15,10 @@ mod suggest;
 mod structure;
 
 mod parse;
-pub use parse::{parse, schema};
+pub use parse::{parse, schema, to_yaml};
 
 mod entity;
-pub use entity::{Difference, Entity, Kind, differences, dump, join, split};
+pub use entity::{Difference, Entity, Kind, differences, dump, gather, join, secret_values, split};
 
 mod pattern;
 
@@ -35,7 +35,7 @@ mod hash;
 pub use hash::{hash_key, hash_text};
 
 mod compile;
-pub use compile::{Compilation, Compiled, Secrets, compile};
+pub use compile::{Compilation, Compiled, Secrets, compile, is_masked};
 
 mod load;
 pub use load::load;

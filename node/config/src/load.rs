@@ -1,7 +1,7 @@
 //! Text to snapshot: what is wrong in form and what is wrong in meaning, all at once.
 
 use crate::{
-    Compiled, Problem, Problems, Secrets, compile,
+    Compiled, Document, Problem, Problems, Secrets, compile,
     parse::{Read, document, read},
     path::{Path, Step},
     structure::Fault,
@@ -11,20 +11,26 @@ use serde_json::Value;
 /// Reads and compiles a document. Where its form is wrong in some places, the rest is compiled all the same, so that
 /// one look finds everything; what follows only from a place that is wrong already is left out.
 pub fn load(text: &str, revision: u64, secrets: &dyn Secrets) -> Result<Compiled, Problems> {
-    let Read { mut value, faults } = read(text)?;
-    if faults.is_empty() {
-        return compile(&document(value)?, revision, secrets);
+    let read = read(text)?;
+    if read.faults.is_empty() {
+        return compile(&document(read.value)?, revision, secrets);
     }
+    Err(all_problems(read, |document| compile(document, revision, secrets).err()))
+}
+
+/// What is wrong with the form of a value, and, as `judge` tells of what remains without that, with its meaning.
+pub(crate) fn all_problems(read: Read, judge: impl FnOnce(&Document) -> Option<Problems>) -> Problems {
+    let Read { mut value, faults } = read;
     // From the back, so that what is taken out of a list moves nothing that is still to be found.
     let depths: Vec<_> = faults.iter().rev().map(|fault| prune(&mut value, &fault.place, 1)).collect();
-    let more = document(value).ok().and_then(|document| compile(&document, revision, secrets).err());
+    let more = document(value).ok().and_then(|document| judge(&document));
     let mut known: Vec<String> = faults.iter().map(entity).collect();
     // Models may refer to what is gone as a whole, so nothing is sure of them then.
     if depths.iter().any(|depth| depth.is_none_or(|depth| depth <= 2)) {
         known.extend(["models", "providers"].map(str::to_owned));
     }
     let more = more.into_iter().flat_map(|problems| problems.0).filter(|problem| !within(problem, &known));
-    Err(Problems(faults.iter().map(|fault| fault.problem.clone()).chain(more).collect()))
+    Problems(faults.iter().map(|fault| fault.problem.clone()).chain(more).collect())
 }
 
 /// Takes out what is at a place, or, if nothing is there, what it is missing from. How many steps down that was;

@@ -52,6 +52,12 @@ pub(crate) fn document(value: Value) -> Result<Document, Problems> {
     serde_json::from_value(value).map_err(|error| one(root(), format!("cannot be read: {error}")))
 }
 
+/// A document, as a value, written as YAML.
+pub fn to_yaml(document: &Value) -> String {
+    // A value has text for keys and finite numbers, so it can always be written.
+    serde_saphyr::to_string(document).unwrap_or_default()
+}
+
 fn one(path: String, message: String) -> Problems {
     Problems(vec![Problem { path, message }])
 }

@@ -45,12 +45,14 @@ mod log;
 mod metrics;
 mod mock;
 
-// Calls from inside of the process.
+// Calls from inside of the process, and what would be done with one.
 mod client;
+mod explain;
 
 pub use body::{Answer, Cut, LocalBody, RequestBody};
 pub use client::{Answered, Chat, Client, ClientError, Events};
 pub use endpoint::Endpoint;
+pub use explain::{Because, Candidate, Explanation, Question};
 pub use gateway::{Gateway, HostSecrets, OpenError, Options};
 pub use headers::{Headers, Lines};
 pub use worker::Worker;

@@ -49,6 +49,30 @@ impl Ask {
         self.endpoint.dialect()
     }
 
+    /// Reads what every request must say.
+    pub(crate) fn read(
+        endpoint: Endpoint,
+        headers: Headers,
+        body: Bytes,
+        held: Held,
+    ) -> Result<Self, Refusal> {
+        let envelope = Envelope::parse(body).map_err(|error| {
+            Refusal::new(
+                RefusalKind::InvalidRequest,
+                format!("the body is not an acceptable JSON object: {error}"),
+            )
+        })?;
+        let model = model(&envelope)?;
+        let stream = stream(&envelope)?;
+        let wants_usage = match endpoint {
+            Endpoint::Generate(dialect) => inbound(dialect).wants_usage(&envelope),
+            _ => true,
+        };
+        let fallbacks = fallbacks(&envelope, &headers)?;
+        let decoded = OnceCell::new();
+        Ok(Self { endpoint, headers, envelope, model, stream, wants_usage, fallbacks, decoded, held })
+    }
+
     /// The request in our own representation; decoded once, and only if somebody asks.
     pub(crate) fn decoded(&self) -> Result<&ir::Request, Refusal> {
         let decoded = self.decoded.get_or_init(|| inbound(self.dialect()).decode_request(&self.envelope));
@@ -67,32 +91,10 @@ pub(crate) async fn receive(
     let mut held = flight.worker.budget().share();
     let bytes = collect(settings, &headers, body, &mut held).await?;
     flight.record.bytes_in = bytes.len() as u64;
-    let envelope = Envelope::parse(bytes).map_err(|error| {
-        Refusal::new(
-            RefusalKind::InvalidRequest,
-            format!("the body is not an acceptable JSON object: {error}"),
-        )
-    })?;
-    let model = model(&envelope)?;
-    flight.record.model = model.chars().take(128).collect();
-    let stream = stream(&envelope)?;
-    flight.record.stream = stream;
-    let wants_usage = match endpoint {
-        Endpoint::Generate(dialect) => inbound(dialect).wants_usage(&envelope),
-        _ => true,
-    };
-    let fallbacks = fallbacks(&envelope, &headers)?;
-    Ok(Ask {
-        endpoint,
-        headers,
-        envelope,
-        model,
-        stream,
-        wants_usage,
-        fallbacks,
-        decoded: OnceCell::new(),
-        held,
-    })
+    let ask = Ask::read(endpoint, headers, bytes, held)?;
+    flight.record.model = ask.model.chars().take(128).collect();
+    flight.record.stream = ask.stream;
+    Ok(ask)
 }
 
 fn model(envelope: &Envelope) -> Result<String, Refusal> {

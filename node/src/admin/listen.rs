@@ -20,8 +20,8 @@ pub(crate) async fn listen(listener: TcpListener, admin: Admin) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 metric::accept_failed();
                 tracing::warn!(%error, "cannot accept admin connections at the moment");
@@ -29,7 +29,7 @@ pub(crate) async fn listen(listener: TcpListener, admin: Admin) {
                 continue;
             }
         };
-        let service = TowerToHyperService::new(admin.router());
+        let service = TowerToHyperService::new(admin.router(peer));
         tokio::spawn(async move {
             let served = http1::Builder::new()
                 .timer(TokioTimer::new())

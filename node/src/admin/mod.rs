@@ -3,6 +3,25 @@
 mod health;
 pub(crate) use health::Health;
 
+// What requests of the admin API carry, and how answers look.
+mod asker;
+mod body;
+mod problem;
+mod shown;
+use problem::Problem;
+
+// The admin API, one file a resource.
+mod audit;
+mod document;
+mod dry_run;
+mod entities;
+mod keys;
+mod revisions;
+mod tokens;
+
+mod api;
+mod openapi;
+
 mod router;
 pub(crate) use router::{Admin, serves};
 

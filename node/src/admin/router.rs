@@ -1,9 +1,10 @@
 //! The admin router, and how requests of the other listener reach it.
 
-use crate::admin::Health;
+use super::api;
+use crate::{admin::Health, control::Control};
 use axum::{
-    Json, Router,
-    extract::{Request, State},
+    Extension, Router,
+    extract::{ConnectInfo, Request, State},
     http::{Response, StatusCode, Uri, header},
     response::IntoResponse,
     routing::get,
@@ -11,7 +12,7 @@ use axum::{
 use bytes::Bytes;
 use hyper::body::Incoming;
 use metrics_exporter_prometheus::PrometheusHandle;
-use serde_json::json;
+use std::net::SocketAddr;
 use tokio::runtime::Handle;
 use tower::ServiceExt;
 use trestle_gateway::Gateway;
@@ -21,7 +22,7 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Whether the router has something at a path, beside probes.
 pub(crate) fn serves(path: &str) -> bool {
-    path == "/metrics"
+    path == "/metrics" || path == "/api" || path.starts_with("/api/")
 }
 
 /// What operators ask.
@@ -40,24 +41,29 @@ struct Sources {
 
 impl Admin {
     /// Runs on the runtime that it is made on.
-    pub(crate) fn new(recorder: PrometheusHandle, gateway: Gateway, health: Health) -> Self {
+    pub(crate) fn new(
+        recorder: PrometheusHandle,
+        gateway: Gateway,
+        health: Health,
+        control: Control,
+    ) -> Self {
         let router = Router::new()
             .route("/healthz", get(probe))
             .route("/readyz", get(probe))
             .route("/metrics", get(metrics))
-            .fallback(nothing)
-            .with_state(Sources { recorder, gateway, health });
+            .with_state(Sources { recorder, gateway: gateway.clone(), health });
+        let router = router.merge(api::router(control, gateway));
         Self { router, runtime: Handle::current() }
     }
 
-    /// The router itself.
-    pub(crate) fn router(&self) -> Router {
-        self.router.clone()
+    /// The router for the requests of a peer.
+    pub(crate) fn router(&self, peer: SocketAddr) -> Router {
+        self.router.clone().layer(Extension(ConnectInfo(peer)))
     }
 
     /// Answers a request that came over another listener; the work is done on the admin runtime.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Bytes> {
-        let router = self.router();
+    pub(crate) async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Bytes> {
+        let router = self.router(peer);
         let answer = self.runtime.spawn(async move {
             let Ok(answer) = router.oneshot(request.map(axum::body::Body::new)).await;
             let (head, body) = answer.into_parts();
@@ -86,9 +92,4 @@ async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
     let mut text = sources.recorder.render();
     text.push_str(&sources.gateway.metrics());
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
-}
-
-async fn nothing(uri: Uri) -> impl IntoResponse {
-    let message = format!("there is nothing at {}; there are: GET /healthz, /readyz, /metrics", uri.path());
-    (StatusCode::NOT_FOUND, Json(json!({"error": {"type": "not_found", "message": message}})))
 }

@@ -1,6 +1,6 @@
 //! `trestle check`: every problem of a gateway document.
 
-use crate::source::{LoadError, Source};
+use crate::source::{LoadError, compile_file};
 use std::{path::PathBuf, process::ExitCode};
 
 /// Check a gateway document and print every problem.
@@ -20,7 +20,7 @@ pub(super) struct Check {
 impl Check {
     pub(super) fn run(self) -> ExitCode {
         let shown = self.file.display().to_string();
-        match Source::File(self.file).load(1).outcome {
+        match compile_file(&self.file) {
             Ok(compiled) => {
                 for warning in &compiled.warnings {
                     eprintln!("warning: {warning}");

@@ -2,7 +2,8 @@
 
 use crate::{
     boot,
-    key::ApplicationKey,
+    control::{Begin, Keyring, Purpose, Role, TokenEntity},
+    key::{Holder, Key, hex},
     node::{self, Bound},
     private_file,
     settings::{LogFormat, Settings, default_data_dir},
@@ -18,7 +19,8 @@ use std::{
 ///
 /// Uses the provider keys that it finds in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, ...) and
 /// always the built-in provider `mock`: `mock/echo` repeats the last message, `mock/lorem` writes `max_tokens` words.
-/// Prints the URL and a key for applications, which stays the same over restarts; DIR/dev.json holds both.
+/// Prints the URL, a key for applications and an admin token, which stay the same over restarts; DIR/dev.json holds them.
+/// What is changed over the admin API is kept in DIR as well.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -42,6 +44,8 @@ pub(super) struct Dev {
 struct DevFile {
     url: String,
     key: String,
+    #[serde(default)]
+    admin_token: String,
 }
 
 impl Dev {
@@ -50,12 +54,21 @@ impl Dev {
         let folder =
             self.data_dir.unwrap_or_else(|| default_data_dir(|name| std::env::var(name).ok()).join("dev"));
         let path = folder.join("dev.json");
-        let key = kept_key(&path)?.map_or_else(ApplicationKey::generate, Ok)?;
+        let (key, token) = kept_keys(&path)?;
         let vendors = if self.mock { VendorKeys::Ignored } else { VendorKeys::Environment };
-        let source = Source::environment(key.hash(), vendors);
+        let begin = Begin {
+            // Providers with real keys that are kept must not be there with --mock.
+            folder: if self.mock { folder.join("mock") } else { folder.clone() },
+            keyring: Keyring::new(Some(&kept_kek(&folder.join("key-encryption-key"))?), None)?,
+            source: Source::environment(key.hash(), vendors),
+            purpose: Purpose::Dev,
+            first_token: Some(TokenEntity::new(token.hash(), Role::Admin)),
+            own_token: None,
+        };
         let settings = Settings { listen: self.listen, data_dir: folder, ..Settings::default() };
-        node::run(settings, source, |bound| {
-            let file = DevFile { url: bound.url.clone(), key: key.reveal().to_owned() };
+        node::run(settings, begin, |bound| {
+            let (key, admin_token) = (key.reveal().to_owned(), token.reveal().to_owned());
+            let file = DevFile { url: bound.url.clone(), key, admin_token };
             private_file::write(&path, &serde_json::to_string(&file)?)?;
             print!("{}", banner(&path, &file, bound));
             Ok(())
@@ -63,17 +76,35 @@ impl Dev {
     }
 }
 
-fn kept_key(path: &Path) -> anyhow::Result<Option<ApplicationKey>> {
-    let Some(text) = private_file::read(path)? else { return Ok(None) };
-    let key = serde_json::from_str::<DevFile>(&text).ok().and_then(|file| ApplicationKey::parse(&file.key));
-    match key {
-        Some(key) => Ok(Some(key)),
-        None => anyhow::bail!("{} is damaged: delete it for a new key", path.display()),
+/// The keys of the file, or new ones.
+fn kept_keys(path: &Path) -> anyhow::Result<(Key, Key)> {
+    let Some(text) = private_file::read(path)? else {
+        return Ok((Key::generate(Holder::Application)?, Key::generate(Holder::Operator)?));
+    };
+    let file = serde_json::from_str::<DevFile>(&text).ok();
+    let key = file.as_ref().and_then(|file| Key::parse(Holder::Application, &file.key));
+    let Some((key, file)) = key.zip(file) else {
+        anyhow::bail!("{} is damaged: delete it for a new key", path.display());
+    };
+    let token = Key::parse(Holder::Operator, &file.admin_token);
+    Ok((key, token.map_or_else(|| Key::generate(Holder::Operator), Ok)?))
+}
+
+/// The key that seals what is entered over the admin API.
+fn kept_kek(path: &Path) -> anyhow::Result<String> {
+    if let Some(text) = private_file::read(path)? {
+        return Ok(text);
     }
+    let mut bits = [0; 32];
+    getrandom::fill(&mut bits)
+        .map_err(|error| anyhow::anyhow!("the system gives no random numbers: {error}"))?;
+    let text = hex(&bits);
+    private_file::write(path, &text)?;
+    Ok(text)
 }
 
 fn banner(path: &Path, file: &DevFile, bound: &Bound) -> String {
-    let DevFile { url, key } = file;
+    let DevFile { url, key, admin_token } = file;
     let found = if bound.providers.is_empty() {
         "mock (no key of a provider in the environment)".to_owned()
     } else {
@@ -92,7 +123,9 @@ fn banner(path: &Path, file: &DevFile, bound: &Bound) -> String {
   Anthropic SDK   base_url = {url}
   Key             {key}
   Providers       {found}
-  Both kept in    {}
+  Admin API       {url}/api/docs
+  Admin token     {admin_token}
+  All kept in     {}
 
   Try it:
 

@@ -8,3 +8,4 @@ mod completions;
 mod dev;
 mod schema;
 mod serve;
+mod start;

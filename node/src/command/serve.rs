@@ -1,36 +1,35 @@
 //! `trestle serve`: a gateway for operators.
 
+use super::start;
 use crate::{
     boot,
-    key::{ApplicationKey, is_hash},
-    node::{self, Bound},
-    private_file,
+    control::{Begin, Purpose, Role, TokenEntity},
+    key::{Holder, Key},
+    node,
     settings::Settings,
     source::{Source, VendorKeys},
 };
-use anyhow::Context;
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
-/// Serve a gateway document.
+/// Serve what the data folder holds; an empty one is filled with a document first.
 ///
 /// Every setting can be given in the file of --node, in the environment (`TRESTLE_LISTEN`, `TRESTLE_TLS_CERT`, ...) or
-/// as a flag; flags win over the environment, the environment over the file. SIGHUP applies changes of the document,
-/// of the secrets that it refers to and of the certificate; SIGTERM finishes what runs, then ends the process.
+/// as a flag; flags win over the environment, the environment over the file. SIGHUP applies changes of the secrets that
+/// are referred to, of the certificate and, with --authoritative, of the document's file; SIGTERM finishes what runs, then ends the process.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  trestle serve --document gateway.yaml --watch
+  trestle serve --document gateway.yaml                            its first content; then by the admin API
+  trestle serve --document gateway.yaml --authoritative --watch    the file alone
   trestle serve --node node.toml --admin-listen 127.0.0.1:9090
   trestle serve --document gateway.yaml --tls-cert cert.pem --tls-key key.pem
-  trestle serve            without a document: the provider keys of the environment, and a key
-                           for applications that is shown once
+  trestle serve            the first start without a document: the provider keys of the environment,
+                           and a key for applications that is shown once
 
 node.toml:
   listen = \"0.0.0.0:8080\"
   document = \"/etc/trestle/gateway.yaml\"
+  authoritative = true
   watch = true
   [tls]
   cert = \"/etc/trestle/tls.crt\"
@@ -39,16 +38,29 @@ pub(super) struct Serve {
     /// Node settings in TOML.
     #[arg(long, value_name = "FILE", env = "TRESTLE_NODE")]
     node: Option<PathBuf>,
-    /// The gateway document, in YAML or JSON.
+    /// The gateway document, in YAML or JSON: an empty data folder is filled with it.
     #[arg(long, value_name = "FILE")]
     document: Option<String>,
-    /// Apply changes of the document and of the secrets that it refers to as they happen.
+    /// Make the file of --document the only source: at each start and on SIGHUP the document becomes what the file says,
+    /// and the admin API does not change it.
+    #[arg(long)]
+    authoritative: bool,
+    /// With --authoritative: apply changes of the file as they happen.
     #[arg(long)]
     watch: bool,
+    /// An admin token beside those in the data folder: env:NAME or file:PATH.
+    #[arg(long, value_name = "REFERENCE")]
+    admin_token: Option<String>,
+    /// Seals secrets that are given in clear: 32 bytes in hexadecimal or base64, by env:NAME or file:PATH.
+    #[arg(long, value_name = "REFERENCE")]
+    key_encryption_key: Option<String>,
+    /// The key-encryption key before, for a start that changes it.
+    #[arg(long, value_name = "REFERENCE")]
+    key_encryption_key_previous: Option<String>,
     /// Where clients connect [default: 0.0.0.0:8080].
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// Where metrics are (plain HTTP), if not on the listener of clients.
+    /// Where metrics and the admin API are (plain HTTP), if not on the listener of clients.
     #[arg(long, value_name = "ADDR")]
     admin_listen: Option<String>,
     /// For what must survive a restart [default: $XDG_STATE_HOME/trestle or ~/.local/state/trestle].
@@ -85,13 +97,36 @@ impl Serve {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let settings = Settings::load(self.node.as_deref(), self.flags())?;
         boot::logging(settings.log_format);
-        if let Some(path) = &settings.document {
-            let source = Source::File(path.clone());
-            return node::run(settings, source, |_| Ok(()));
-        }
-        let first = FirstKey::find(&settings.data_dir)?;
-        let source = Source::environment(first.hash.clone(), VendorKeys::Environment);
-        node::run(settings, source, |bound| first.announce(bound))
+        let key = Key::generate(Holder::Application)?;
+        let token = Key::generate(Holder::Operator)?;
+        let (source, key) = match &settings.document {
+            Some(path) => (Source::File(path.clone()), None),
+            None => (Source::environment(key.hash(), VendorKeys::Environment), Some(key)),
+        };
+        let own_token = settings.admin_token.as_deref().map(start::own_token).transpose()?;
+        let token = own_token.is_none().then_some(token);
+        let begin = Begin {
+            folder: settings.data_dir.clone(),
+            keyring: start::keyring(&settings)?,
+            source,
+            purpose: if settings.authoritative { Purpose::Authoritative } else { Purpose::Seed },
+            first_token: token.as_ref().map(|token| TokenEntity::new(token.hash(), Role::Admin)),
+            own_token,
+        };
+        node::run(settings, begin, |bound| {
+            if bound.first {
+                let shown = |name: &str, key: Option<Key>| {
+                    key.map(|key| format!("  {name}  {}   (shown only now)\n", key.reveal()))
+                        .unwrap_or_default()
+                };
+                let (key, token) = (shown("Key        ", key), shown("Admin token", token));
+                eprintln!(
+                    "\n  URL          {}\n  Admin API    {}/api/docs\n{key}{token}",
+                    bound.url, bound.admin_url
+                );
+            }
+            Ok(())
+        })
     }
 
     fn flags(&self) -> BTreeMap<&'static str, String> {
@@ -100,6 +135,9 @@ impl Serve {
             ("listen", &self.listen),
             ("admin_listen", &self.admin_listen),
             ("data_dir", &self.data_dir),
+            ("admin_token", &self.admin_token),
+            ("key_encryption_key", &self.key_encryption_key),
+            ("key_encryption_key_previous", &self.key_encryption_key_previous),
             ("tls.cert", &self.tls_cert),
             ("tls.key", &self.tls_key),
             ("threads", &self.threads),
@@ -111,39 +149,11 @@ impl Serve {
         ];
         let mut flags: BTreeMap<_, _> =
             given.into_iter().filter_map(|(member, value)| Some((member, value.clone()?))).collect();
-        if self.watch {
-            flags.insert("watch", "true".to_owned());
+        for (member, set) in [("watch", self.watch), ("authoritative", self.authoritative)] {
+            if set {
+                flags.insert(member, "true".to_owned());
+            }
         }
         flags
-    }
-}
-
-/// The application key of a node without a document: made at the first start, kept as its hash.
-struct FirstKey {
-    path: PathBuf,
-    hash: String,
-    /// Until it was shown.
-    new: Option<ApplicationKey>,
-}
-
-impl FirstKey {
-    fn find(data_dir: &Path) -> anyhow::Result<Self> {
-        let path = data_dir.join("first-key.sha256");
-        if let Some(text) = private_file::read(&path)? {
-            let text = text.trim();
-            anyhow::ensure!(is_hash(text), "{} is damaged: delete it for a new key", path.display());
-            return Ok(Self { hash: text.to_owned(), path, new: None });
-        }
-        let key = ApplicationKey::generate()?;
-        Ok(Self { hash: key.hash(), path, new: Some(key) })
-    }
-
-    /// Kept before it is shown: a key that someone saw is valid after a restart.
-    fn announce(self, bound: &Bound) -> anyhow::Result<()> {
-        let Some(key) = self.new else { return Ok(()) };
-        private_file::write(&self.path, &self.hash)
-            .context("the application key must survive a restart (--data-dir sets the folder)")?;
-        eprintln!("\n  URL   {}\n  Key   {}   (shown only now)\n", bound.url, key.reveal());
-        Ok(())
     }
 }

@@ -35,6 +35,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Serves a connection to its end. Its place is free when this returns.
 pub(super) async fn serve(stream: net::TcpStream, place: Place, worker: Rc<Worker>) {
+    let Ok(peer) = stream.peer_addr() else { return };
     let vitals = sweep::register(&place.front);
     let prepared = step(prepare(stream, &place, Rc::clone(&vitals)), &vitals).await;
     let (stream, version) = match prepared {
@@ -45,7 +46,7 @@ pub(super) async fn serve(stream: net::TcpStream, place: Place, worker: Rc<Worke
         }
         None => return,
     };
-    let shared = Shared::new(place, worker, Rc::clone(&vitals));
+    let shared = Shared::new(place, worker, Rc::clone(&vitals), peer);
     let stream = match version {
         Version::Http2 => Some(stream),
         Version::Http1 => each(super::http1::serve(stream, &shared), &vitals).await.flatten(),

@@ -13,6 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use std::{
     convert::Infallible,
+    net::SocketAddr,
     pin::Pin,
     rc::Rc,
     task::{Context, Poll},
@@ -24,11 +25,12 @@ pub(super) struct Shared {
     place: Place,
     worker: Rc<Worker>,
     vitals: Rc<Vitals>,
+    peer: SocketAddr,
 }
 
 impl Shared {
-    pub(super) fn new(place: Place, worker: Rc<Worker>, vitals: Rc<Vitals>) -> Rc<Self> {
-        Rc::new(Self { place, worker, vitals })
+    pub(super) fn new(place: Place, worker: Rc<Worker>, vitals: Rc<Vitals>, peer: SocketAddr) -> Rc<Self> {
+        Rc::new(Self { place, worker, vitals, peer })
     }
 
     /// Serves one request. Errors are answers.
@@ -79,16 +81,16 @@ impl Shared {
     async fn other(&self, request: Request<Incoming>) -> Response<Answer> {
         let path = request.uri().path();
         let here = &self.place.front;
-        if admin::Health::serves(path) || (here.admin.is_some() && admin::serves(path)) {
+        if admin::Health::serves(path) || (here.admin.is_some() && path == "/metrics") {
             if !matches!(*request.method(), Method::GET | Method::HEAD) {
                 return self.wrong_method(&request, "GET");
             }
             if let Some(answer) = here.health.answer(path) {
                 return answer.map(Answer::full);
             }
-            if let Some(admin) = &here.admin {
-                return admin.answer(request).await.map(Answer::full);
-            }
+        }
+        if let Some(admin) = here.admin.as_ref().filter(|_| admin::serves(path)) {
+            return admin.answer(request, self.peer).await.map(Answer::full);
         }
         let message = format!("there is nothing at {path}; there are: {}", Endpoint::PATHS.join(", "));
         self.worker.refuse(path, StatusCode::NOT_FOUND, &message)

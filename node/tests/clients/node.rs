@@ -40,6 +40,9 @@ impl Node {
             .current_dir(folder.path())
             .env_clear()
             .envs(variables.iter().copied())
+            // The document names keys of the upstream in clear.
+            .args(["--key-encryption-key", "env:TRESTLE_TEST_KEK"])
+            .env("TRESTLE_TEST_KEK", "5a".repeat(32))
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()

@@ -106,15 +106,27 @@ fn a_node_without_a_document_shows_its_key_once() {
     node.printed("shown only now");
     let log = node.log();
     let key = log.split_whitespace().find(|word| word.starts_with("sk-trestle-")).unwrap().to_owned();
-    assert!(log.contains(&format!("URL   http://{}", node.address)), "{log}");
+    assert!(log.contains(&format!("URL          http://{}", node.address)), "{log}");
     assert_eq!(node.chat(&key, "mock/echo").status, 200);
     drop(node);
 
-    for file in fs::read_dir(folder.path()).unwrap() {
-        let text = fs::read_to_string(file.unwrap().path()).unwrap();
-        assert!(!text.contains(&key), "the key itself is kept nowhere");
+    let token = log.split_whitespace().find(|word| word.starts_with("trestle-admin-")).unwrap();
+    for secret in [&key, token] {
+        assert!(!is_kept(folder.path(), secret), "the secret itself is kept nowhere");
     }
     let node = start();
     assert_eq!(node.chat(&key, "mock/echo").status, 200);
-    assert!(!node.log().contains("sk-trestle-"), "{}", node.log());
+    assert!(!node.log().contains("sk-trestle-") && !node.log().contains("trestle-admin-"), "{}", node.log());
+}
+
+/// Whether any file in a folder holds a text.
+pub(crate) fn is_kept(folder: &Path, text: &str) -> bool {
+    fs::read_dir(folder).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            return is_kept(&path, text);
+        }
+        let bytes = fs::read(path).unwrap();
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    })
 }

@@ -19,7 +19,7 @@ fn applied(node: &Node, revision: u32) {
 #[test]
 fn a_good_change_is_applied_and_a_bad_one_refused_whole() {
     let node = Start::serve(&with_key("env:TRESTLE_TEST_KEY"))
-        .arguments(&["--watch"])
+        .arguments(&["--authoritative", "--watch"])
         .variable("TRESTLE_TEST_OTHER", "sk-other")
         .start();
     accepted(&node, KEY);
@@ -56,18 +56,27 @@ fn a_good_change_is_applied_and_a_bad_one_refused_whole() {
 
 #[test]
 fn a_document_that_is_gone_for_a_while_changes_nothing() {
-    let node = Start::serve(&with_key("env:TRESTLE_TEST_KEY")).arguments(&["--watch"]).start();
+    let node =
+        Start::serve(&with_key("env:TRESTLE_TEST_KEY")).arguments(&["--authoritative", "--watch"]).start();
     fs::remove_file(node.folder().join("gateway.yaml")).unwrap();
     node.printed("refused whole");
     assert_eq!(node.chat(KEY, "mock/echo").status, 200);
-    node.put("gateway.yaml", &format!("{}# back\n", with_key("env:TRESTLE_TEST_KEY")));
+    node.put(
+        "gateway.yaml",
+        &format!(
+            "{}models: {{ back: {{ targets: [{{ model: mock/echo }}] }} }}\n",
+            with_key("env:TRESTLE_TEST_KEY")
+        ),
+    );
     applied(&node, 2);
 }
 
 #[test]
 fn a_signal_applies_what_changed_without_watching() {
-    let node =
-        Start::serve(&with_key("env:TRESTLE_TEST_KEY")).variable("TRESTLE_TEST_OTHER", "sk-other").start();
+    let node = Start::serve(&with_key("env:TRESTLE_TEST_KEY"))
+        .arguments(&["--authoritative"])
+        .variable("TRESTLE_TEST_OTHER", "sk-other")
+        .start();
     node.put("gateway.yaml", &with_key("env:TRESTLE_TEST_OTHER"));
     assert_eq!(node.chat(KEY, "mock/echo").status, 200, "nobody said so yet");
     node.signal("HUP");
@@ -86,7 +95,7 @@ fn a_secret_in_a_file_is_read_again() {
     let current = folder.path().join("current");
     symlink("first", &current).unwrap();
     let secret = current.join("key");
-    let node = Start::serve(&with_key(&format!("file:{}", secret.display()))).arguments(&["--watch"]).start();
+    let node = Start::serve(&with_key(&format!("file:{}", secret.display()))).start();
     accepted(&node, "sk-first");
     symlink("second", folder.path().join("next")).unwrap();
     fs::rename(folder.path().join("next"), &current).unwrap();

@@ -59,6 +59,6 @@ impl<'a> Source<'a> {
 }
 
 /// What a console or log shows in place of a key: `****`, `sk-...abcd`, `sk-…`.
-pub(crate) fn is_masked(value: &str) -> bool {
+pub fn is_masked(value: &str) -> bool {
     ["**", "...", "\u{2026}", "\u{2022}\u{2022}"].iter().any(|mask| value.contains(mask))
 }

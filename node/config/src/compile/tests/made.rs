@@ -251,4 +251,15 @@ fn a_change_of_a_key_compiles_that_key_alone() {
     assert!(!caller(one, "sk-fromenv").disabled && caller(two, "sk-fromenv").disabled);
     let taken = next.change(3, &key("keys: { c: { value: env:KEY } }"), &Fixed).unwrap_err();
     assert_eq!(lines(&taken.0), ["keys.c.value: is the same key as that of `a`; give each its own"]);
+    let entity = |kind, id: &str, text: &str| {
+        crate::Difference::Set(crate::Entity::new(kind, id, serde_json::from_str(text).unwrap()))
+    };
+    let wrong = [
+        entity(Kind::Model, "m", r#"{"targets":[{"model":"no/x"}],"fallbacks":["mock/a"]}"#),
+        entity(Kind::Key, "d", r#"{"value":"clear","tagz":[]}"#),
+        entity(Kind::Key, "e", r#"{"value":"clear"}"#),
+    ];
+    let problems = made.clone().change(3, &wrong, &Fixed).unwrap_err();
+    let paths: Vec<_> = problems.0.iter().map(|problem| problem.path.as_str()).collect();
+    assert_eq!(paths, ["keys.d.tagz", "models.m.targets[0].model", "keys.e.value"]);
 }

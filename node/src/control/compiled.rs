@@ -1,0 +1,150 @@
+//! What this node has compiled of the entities, and how it follows them.
+
+use super::{Kept, Keyring, NodeSecrets};
+use crate::files::{ReadFiles, Watched};
+use std::collections::BTreeMap;
+use trestle_cluster::Consensus;
+use trestle_config::{Compilation, Difference, Kind, Problem, Problems};
+
+/// Entities that are read at once while all are compiled.
+const PAGE: usize = 1_000;
+
+/// The compiled document.
+pub(super) struct Compiled {
+    pub(super) compilation: Compilation,
+    /// The revision that was looked at last; that of the compilation unless it is broken.
+    pub(super) revision: u64,
+    /// The files that secrets came from.
+    pub(super) watched: Watched,
+    /// Why the entities do not compile as they are now; then the compilation is one before, or empty.
+    pub(super) broken: Option<Problems>,
+}
+
+/// A compilation, its warnings and the files that it took secrets from.
+pub(super) struct Made {
+    pub(super) compilation: Compilation,
+    pub(super) warnings: Vec<Problem>,
+    pub(super) read: ReadFiles,
+}
+
+impl Compiled {
+    /// Compiles all entities. Those that do not compile leave it empty and broken.
+    pub(super) fn load(consensus: &Consensus, keyring: &Keyring) -> anyhow::Result<Self> {
+        let revision = consensus.revision();
+        match all(consensus, keyring, revision)? {
+            Ok(made) => {
+                warn(&made.warnings);
+                let watched = Watched::new(made.read);
+                Ok(Self { compilation: made.compilation, revision, watched, broken: None })
+            }
+            Err(problems) => {
+                let compilation = Compilation::new(&NodeSecrets::unsealed());
+                Ok(Self { compilation, revision, watched: Watched::default(), broken: Some(problems) })
+            }
+        }
+    }
+
+    /// The compilation with these changes.
+    pub(super) fn with(
+        &self,
+        revision: u64,
+        changes: &[Difference],
+        keyring: &Keyring,
+    ) -> Result<Made, Problems> {
+        let secrets = NodeSecrets::new(keyring);
+        let mut compilation = self.compilation.clone();
+        let warnings = compilation.change(revision, changes, &secrets)?;
+        Ok(Made { compilation, warnings, read: secrets.read() })
+    }
+
+    /// Takes up what was made, or remembers why nothing was.
+    pub(super) fn take(&mut self, revision: u64, made: Result<Made, Problems>) {
+        self.revision = revision;
+        match made {
+            Ok(made) => {
+                warn(&made.warnings);
+                self.compilation = made.compilation;
+                self.watched.extend(made.read);
+                self.broken = None;
+            }
+            Err(problems) => {
+                for problem in &problems.0 {
+                    tracing::error!(path = problem.path, "{}", problem.message);
+                }
+                tracing::error!(revision, "the entities do not compile here: requests are served as before");
+                self.broken = Some(problems);
+            }
+        }
+    }
+}
+
+fn warn(warnings: &[Problem]) {
+    for warning in warnings {
+        tracing::warn!(path = warning.path, "{}", warning.message);
+    }
+}
+
+/// Compiles all entities, page by page: first what keys refer to.
+pub(super) fn all(
+    consensus: &Consensus,
+    keyring: &Keyring,
+    revision: u64,
+) -> anyhow::Result<Result<Made, Problems>> {
+    let secrets = NodeSecrets::new(keyring);
+    let mut compilation = Compilation::new(&secrets);
+    let mut base = Vec::new();
+    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Key) {
+        pages(consensus, kind, |page| {
+            base.extend(page);
+            Ok::<_, Problems>(())
+        })??;
+    }
+    let mut warnings = match compilation.change(revision, &base, &secrets) {
+        Ok(warnings) => warnings,
+        Err(problems) => return Ok(Err(problems)),
+    };
+    let keys = pages(consensus, Kind::Key, |page| {
+        warnings.extend(compilation.change(revision, &page, &secrets)?);
+        Ok(())
+    })?;
+    Ok(keys.map(|()| Made { compilation, warnings, read: secrets.read() }))
+}
+
+fn pages<E>(
+    consensus: &Consensus,
+    kind: Kind,
+    mut take: impl FnMut(Vec<Difference>) -> Result<(), E>,
+) -> anyhow::Result<Result<(), E>> {
+    let mut after: Option<String> = None;
+    loop {
+        let (_, page) = consensus.page(kind.name(), after.as_deref(), PAGE)?;
+        let Some(last) = page.last() else { return Ok(Ok(())) };
+        after = Some(last.id.clone());
+        let kept = page.into_iter().filter_map(|stored| Kept::read(stored).transpose());
+        let page = kept.map(|kept| kept.map(|kept| Difference::Set(kept.entity)));
+        if let Err(error) = take(page.collect::<Result<_, _>>()?) {
+            return Ok(Err(error));
+        }
+    }
+}
+
+/// Compiles all entities with changes laid over them: what can mend those that do not compile.
+pub(super) fn mended(
+    entities: BTreeMap<(Kind, String), Difference>,
+    changes: &[Difference],
+    (revision, keyring): (u64, &Keyring),
+) -> Result<Made, Problems> {
+    let mut entities = entities;
+    for change in changes {
+        let name = (change.kind(), change.id().to_owned());
+        match change {
+            Difference::Set(_) => entities.insert(name, change.clone()),
+            Difference::Removed(..) => entities.remove(&name),
+        };
+    }
+    let secrets = NodeSecrets::new(keyring);
+    let mut compilation = Compilation::new(&secrets);
+    let changes: Vec<_> = entities.into_values().collect();
+    let warnings = compilation.change(revision, &changes, &secrets)?;
+    Ok(Made { compilation, warnings, read: secrets.read() })
+}
