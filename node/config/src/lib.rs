@@ -42,3 +42,5 @@ pub use load::load;
 
 mod dev;
 pub use dev::dev_document;
+
+pub mod import;

@@ -29,12 +29,28 @@ pub(crate) struct Read {
     pub(crate) faults: Vec<Fault>,
 }
 
+/// Which words are true and false.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Booleans {
+    /// `true` and `false` alone.
+    Strict,
+    /// Those of YAML 1.1 too: `True`, `yes`, `on`, and so on.
+    Loose,
+}
+
 /// Reads YAML into a value and checks its form.
 pub(crate) fn read(text: &str) -> Result<Read, Problems> {
+    let value = value(text, Booleans::Strict)?;
+    let faults = structure::check(document_schema(), &value);
+    Ok(Read { value, faults })
+}
+
+/// Reads YAML into a value, whatever its form.
+pub(crate) fn value(text: &str, booleans: Booleans) -> Result<Value, Problems> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(one(root(), format!("is larger than {TEXT_BYTES_MAX} bytes; make it smaller")));
     }
-    let value: Value = serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
+    let value: Value = serde_saphyr::from_str_with_options(text, options(booleans)).map_err(|error| {
         let place = error.location().filter(|place| place.line() > 0);
         let path = place.map_or_else(root, |at| format!("line {}, column {}", at.line(), at.column()));
         one(path, explain(&error))
@@ -42,8 +58,7 @@ pub(crate) fn read(text: &str) -> Result<Read, Problems> {
     if value.is_null() {
         return Err(one(root(), "is empty; write `{}` if nothing is to be set".to_owned()));
     }
-    let faults = structure::check(document_schema(), &value);
-    Ok(Read { value, faults })
+    Ok(value)
 }
 
 /// A value of the right form as a document.
@@ -77,7 +92,7 @@ pub fn schema() -> String {
     format!("{:#}", document_schema())
 }
 
-fn options() -> serde_saphyr::Options {
+fn options(booleans: Booleans) -> serde_saphyr::Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             // Enough for the largest text; replayed aliases count too.
@@ -89,7 +104,7 @@ fn options() -> serde_saphyr::Options {
             max_documents: 2,
             enforce_alias_anchor_ratio: false,
         },
-        strict_booleans: true,
+        strict_booleans: booleans == Booleans::Strict,
         reject_unsupported_tags: true,
         // A snippet could show a secret.
         with_snippet: false,
