@@ -6,6 +6,9 @@ use std::{sync::Arc, time::SystemTime};
 use trestle_config::{Caller, Snapshot};
 use trestle_dialect::{Refusal, RefusalKind};
 
+/// Where clients of Bifrost put the key of this gateway. It wins, for beside it their SDK sends something in its usual
+/// place because it has to, often no key at all.
+const OWN_HEADER: &str = "x-bf-vk";
 /// Where SDKs put their key, beside `authorization`.
 const KEY_HEADERS: [&str; 3] = ["x-api-key", "x-goog-api-key", "api-key"];
 
@@ -29,14 +32,16 @@ pub(crate) fn authenticate(snapshot: &Snapshot, headers: &Headers) -> Result<Opt
 }
 
 const MISSING: &str =
-    "no key: send one as `authorization: Bearer KEY`, `x-api-key`, `x-goog-api-key` or `api-key`";
+    "no key: send one as `authorization: Bearer KEY`, `x-api-key`, `x-goog-api-key`, `api-key` or `x-bf-vk`";
 
 fn unauthenticated(message: &'static str) -> Refusal {
     Refusal::new(RefusalKind::Unauthenticated, message)
 }
 
 fn presented(headers: &Headers) -> Result<Option<&[u8]>, Refusal> {
-    let key = if let Some(value) = headers.get("authorization") {
+    let key = if let Some(value) = headers.get(OWN_HEADER) {
+        value
+    } else if let Some(value) = headers.get("authorization") {
         let (scheme, key) = value.split_at_checked(7).unwrap_or((value, b""));
         if !scheme.eq_ignore_ascii_case(b"bearer ") && !value.eq_ignore_ascii_case(b"bearer") {
             return Err(unauthenticated("`authorization` must be `Bearer KEY`"));
@@ -57,7 +62,7 @@ fn presented(headers: &Headers) -> Result<Option<&[u8]>, Refusal> {
 mod tests {
     use super::*;
     use crate::HostSecrets;
-    use http::HeaderMap;
+    use http::{HeaderMap, HeaderName};
     use trestle_config::hash_text;
 
     #[test]
@@ -90,11 +95,14 @@ mod tests {
     }
 
     fn check(header: (&'static str, &str), expected: Result<Option<&[u8]>, &str>) {
-        let mut headers = HeaderMap::new();
-        headers.insert(header.0, header.1.parse().unwrap());
-        let headers = Headers::Map(headers);
+        check_all(&[header], expected);
+    }
+
+    fn check_all(sent: &[(&'static str, &str)], expected: Result<Option<&[u8]>, &str>) {
+        let sent = sent.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+        let headers = Headers::Map(HeaderMap::from_iter(sent));
         let found = presented(&headers);
-        assert_eq!(found.as_ref().map_err(|refusal| &*refusal.message).copied(), expected, "{header:?}");
+        assert_eq!(found.as_ref().map_err(|refusal| &*refusal.message).copied(), expected, "{headers:?}");
     }
 
     #[test]
@@ -104,10 +112,21 @@ mod tests {
         check(("x-api-key", "abc"), Ok(Some(b"abc")));
         check(("x-goog-api-key", "abc"), Ok(Some(b"abc")));
         check(("api-key", "abc"), Ok(Some(b"abc")));
+        check(("x-bf-vk", "abc"), Ok(Some(b"abc")));
         check(("cookie", "abc"), Ok(None));
+        check(("x-bf-api-key", "abc"), Ok(None));
         check(("authorization", "Basic abc"), Err("`authorization` must be `Bearer KEY`"));
         check(("authorization", "Bearer "), Err("the key is empty"));
         check(("authorization", "Bearer"), Err("the key is empty"));
         check(("x-api-key", " "), Err("the key is empty"));
+        check(("x-bf-vk", ""), Err("the key is empty"));
+    }
+
+    #[test]
+    fn of_several_keys_one_counts() {
+        check_all(&[("authorization", "Bearer abc"), ("x-api-key", "def")], Ok(Some(b"abc")));
+        check_all(&[("x-api-key", "abc"), ("api-key", "def")], Ok(Some(b"abc")));
+        check_all(&[("authorization", "Bearer dummy"), ("x-bf-vk", "abc")], Ok(Some(b"abc")));
+        check_all(&[("authorization", "Basic dummy"), ("x-bf-vk", "abc")], Ok(Some(b"abc")));
     }
 }

@@ -21,8 +21,11 @@ const TRANSPORT: [&str; 14] = [
 ];
 
 /// Carry the identity of a client.
-const CREDENTIALS: [&str; 6] =
-    ["api-key", "authorization", "cookie", "set-cookie", "x-api-key", "x-goog-api-key"];
+const CREDENTIALS: [&str; 7] =
+    ["api-key", "authorization", "cookie", "set-cookie", "x-api-key", "x-bf-vk", "x-goog-api-key"];
+
+/// Begin the names of headers that are for a gateway: ours, and those that clients of Bifrost still send.
+const GATEWAY: [&str; 2] = ["x-trestle-", "x-bf-"];
 
 /// Why a header may not be set to a fixed value.
 pub(crate) fn cannot_set(name: &HeaderName) -> Option<&'static str> {
@@ -43,7 +46,7 @@ pub(crate) fn cannot_forward(name: &HeaderName) -> Option<&'static str> {
         Some("belongs to the client's connection; leave it out")
     } else if CREDENTIALS.contains(&name) || name.starts_with("proxy-") {
         Some("would leak the client's credentials to the provider; leave it out")
-    } else if name.starts_with("x-trestle-") {
+    } else if GATEWAY.iter().any(|start| name.starts_with(start)) {
         Some("is meant for this gateway; leave it out")
     } else {
         None

@@ -98,9 +98,17 @@ fn all_problems_of_a_row_are_reported() {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into(),
-        forward_headers: ["authorization", "host", "proxy-a", "x-trestle-fallbacks", "x y"]
-            .map(str::to_owned)
-            .into(),
+        forward_headers: [
+            "authorization",
+            "host",
+            "proxy-a",
+            "x-trestle-fallbacks",
+            "X-BF-VK",
+            "x-bf-cache-key",
+            "x y",
+        ]
+        .map(str::to_owned)
+        .into(),
         endpoints: Endpoints {
             chat: Some("chat".to_owned()),
             embeddings: Some("/a/../b".to_owned()),
@@ -121,6 +129,8 @@ fn all_problems_of_a_row_are_reported() {
         "forward_headers: `host` belongs to the client's connection; leave it out",
         "forward_headers: `proxy-a` would leak the client's credentials to the provider; leave it out",
         "forward_headers: `x-trestle-fallbacks` is meant for this gateway; leave it out",
+        "forward_headers: `x-bf-vk` would leak the client's credentials to the provider; leave it out",
+        "forward_headers: `x-bf-cache-key` is meant for this gateway; leave it out",
         "forward_headers: `x y` is not a header name",
         "endpoints.chat: must begin with `/` (below `base_url`) or `//` (from the root of the host)",
         "endpoints.completions: has characters that a path cannot have",
