@@ -28,6 +28,22 @@ fn secrets_are_in_no_note() {
     }
 }
 
+#[test]
+fn the_page_names_what_is_in_the_files() {
+    let page = include_str!("../../../../../docs/import.md");
+    let (theirs, litellm) = page.split_once("\n## LiteLLM").unwrap();
+    let (_, bifrost) = theirs.split_once("\n## Bifrost").unwrap();
+    // What is not theirs.
+    let made_up = ["$schema", "not_known_at_all", "something_else"];
+    for (text, section) in [(BIFROST, bifrost), (LITELLM, litellm)] {
+        let whole = parse::value(text, parse::Booleans::Loose).unwrap();
+        for name in whole.as_object().unwrap().keys().filter(|name| !made_up.contains(&name.as_str())) {
+            let named = ["`", ".", "["].iter().any(|next| section.contains(&format!("`{name}{next}")));
+            assert!(named, "import.md does not name `{name}`");
+        }
+    }
+}
+
 /// Calls with every place of a value, each as the steps to it.
 fn places(value: &Value, at: &mut Vec<Step>, visit: &mut impl FnMut(&[Step])) {
     if !at.is_empty() {
