@@ -23,6 +23,10 @@ impl Secrets for AllSet {
     fn file(&self, path: &str) -> Result<String, String> {
         Err(format!("{path} cannot be read"))
     }
+
+    fn sealed(&self, _: &str) -> Result<String, String> {
+        Err("there is nothing sealed in their files".to_owned())
+    }
 }
 
 /// The document as it is written, after the checks that hold for every import.

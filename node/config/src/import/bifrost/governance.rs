@@ -77,13 +77,18 @@ impl Draft {
         let value = provider::secret_of(key.take("value"), &key.at("value"), report);
         let mut disabled = key.flag("is_active", report) == Some(false);
         let models = self.grants(&mut key, report);
-        if key.take("expires_at").is_some() {
-            disabled = true;
-            report.note(
-                &place.member("expires_at"),
-                "has no equivalent yet, so the key is disabled, for it may have expired; if not, remove `disabled`, and the key when the day has come",
-            );
-        }
+        let expires_at = key.text("expires_at", report);
+        let expires_at = expires_at.filter(|at| {
+            let is_time = humantime::parse_rfc3339(at).is_ok();
+            if !is_time {
+                disabled = true;
+                report.note(
+                    &place.member("expires_at"),
+                    "is not a time in UTC, so the key is disabled; write `expires_at` as `2027-01-31T00:00:00Z` and remove `disabled`",
+                );
+            }
+            is_time
+        });
         let at = key.at("value");
         key.rest(KEY, report);
         let Some(value) = value else {
@@ -104,7 +109,9 @@ impl Draft {
         let models = models.unwrap_or_default();
         let name = names.take(wanted.as_deref().unwrap_or("key"));
         self.origins.add("keys", &name, &place);
-        self.document.keys.insert(name, CallerKey { value, models, disabled });
+        self.document
+            .keys
+            .insert(name, CallerKey { value, models, disabled, expires_at, ..CallerKey::default() });
     }
 
     /// Patterns of models, none for everything; `None` if nothing is allowed.

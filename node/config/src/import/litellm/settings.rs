@@ -251,7 +251,7 @@ impl Draft {
         if let Some(value) = value {
             let name = "master".to_owned();
             self.origins.add("keys", &name, &place);
-            self.document.keys.insert(name, CallerKey { value, models: Vec::new(), disabled: false });
+            self.document.keys.insert(name, CallerKey { value, ..CallerKey::default() });
         }
     }
 
