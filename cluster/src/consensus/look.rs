@@ -35,9 +35,10 @@ impl Consensus {
     /// Changes wait until it is over, so the visitor must not.
     pub fn visit(&self, mut visit: impl FnMut(Entity)) -> Result<u64, ReadError> {
         self.look(|view| {
-            for entity in view.entities() {
-                visit(entity?);
-            }
+            view.disk.walk(&view.disk.entities, |key, value| {
+                visit(view.read(key, value)?);
+                Ok(())
+            })?;
             Ok(view.head.revision)
         })
     }
@@ -103,12 +104,12 @@ impl Consensus {
                 })?;
             }
             let mut all = Vec::new();
-            for pair in &view.disk.entities {
-                let (key, value) = pair?;
-                if !found.contains_key(&names(&key)) {
-                    all.push(view.read(&key, &value)?);
+            view.disk.walk(&view.disk.entities, |key, value| {
+                if !found.contains_key(&names(key)) {
+                    all.push(view.read(key, value)?);
                 }
-            }
+                Ok(())
+            })?;
             for ((kind, id), step) in found {
                 if let Some(value) = view.before(&step)? {
                     let (revision, introduced) = (step.before_revision, step.before_introduced);
@@ -154,13 +155,6 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn entities(&self) -> impl Iterator<Item = Result<Entity, DiskError>> {
-        self.disk.entities.iter().map(|pair| {
-            let (key, value) = pair?;
-            self.read(&key, &value)
-        })
-    }
-
     fn entity(&self, kind: &str, id: &str) -> Result<Option<Entity>, DiskError> {
         let key = entity_key(kind, id);
         self.disk.entities.get(&key)?.map(|value| self.read(&key, &value)).transpose()

@@ -10,11 +10,11 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use std::{
     fs::{self, File},
-    io::{self, BufWriter, Write},
+    io::{self, BufReader, BufWriter, Read, Write},
     path::{Path, PathBuf},
 };
 use trestle_proto::log::SnapshotRecord;
-use trestle_proto::prost::Message;
+use trestle_proto::prost::{self, Message};
 
 const TITLE: &[u8] = b"trestle snapshot 1\n";
 const ENDING: &str = "snapshot";
@@ -26,13 +26,6 @@ const META: &[u8] = b"snapshot";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SnapshotFile {
     path: PathBuf,
-}
-
-/// What a snapshot holds.
-pub(super) struct Contents {
-    pub(super) meta: SnapshotMeta,
-    /// Tree, key and value.
-    pub(super) records: Vec<SnapshotRecord>,
 }
 
 /// The trees that the state machine writes, by the names that they have in snapshots.
@@ -60,10 +53,7 @@ impl SnapshotFile {
         out.write_all(TITLE)?;
         out.record(META, b"", &record::write_json(meta)?)?;
         for (name, tree) in trees(disk) {
-            for pair in tree {
-                let (key, value) = pair?;
-                out.record(name.as_bytes(), &key, &value)?;
-            }
+            disk.walk(tree, |key, value| Ok(out.record(name.as_bytes(), key, value)?))?;
         }
         let digest = out.digest.finalize();
         let mut file = out.inner;
@@ -105,30 +95,63 @@ impl SnapshotFile {
         Ok(all.pop().map(|path| Self { path }))
     }
 
-    /// Reads and checks all of it.
-    pub(super) fn read(&self) -> Result<Contents, DiskError> {
-        let bytes = Bytes::from(fs::read(&self.path)?);
-        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "the snapshot is damaged");
-        let end = bytes.len().checked_sub(DIGEST_BYTES).ok_or_else(damaged)?;
-        let (mut records, digest) = (bytes.slice(..end), bytes.slice(end..));
-        if Sha256::digest(&records)[..] != digest[..] || !records.starts_with(TITLE) {
-            return Err(damaged().into());
-        }
-        let _ = records.split_to(TITLE.len());
-        let mut next = || match records.is_empty() {
-            true => Ok(None),
-            false => {
-                SnapshotRecord::decode_length_delimited(&mut records).map(Some).map_err(RecordError::from)
-            }
-        };
-        let first = next()?.filter(|record| record.tree == META).ok_or_else(damaged)?;
-        let meta = record::read_json(&first.value)?;
-        let mut all = Vec::new();
-        while let Some(record) = next()? {
-            all.push(record);
-        }
-        Ok(Contents { meta, records: all })
+    /// What it says of itself. All of it is checked, and not held in memory.
+    pub(super) fn meta(&self) -> Result<SnapshotMeta, DiskError> {
+        self.visit(|_| ())
     }
+
+    /// Checks all of it, then visits the records that follow the first, which says what it is.
+    pub(super) fn visit(&self, mut visit: impl FnMut(SnapshotRecord)) -> Result<SnapshotMeta, DiskError> {
+        let records_bytes = self.check()?;
+        let mut file = BufReader::new(File::open(&self.path)?);
+        file.seek_relative(TITLE.len() as i64)?;
+        let mut records = file.take(records_bytes);
+        let first = next(&mut records)?.filter(|record| record.tree == META).ok_or_else(damaged)?;
+        while let Some(record) = next(&mut records)? {
+            visit(record);
+        }
+        Ok(record::read_json(&first.value)?)
+    }
+
+    /// Checks title and digest; how long the records are that are between.
+    fn check(&self) -> Result<u64, DiskError> {
+        let mut file = File::open(&self.path)?;
+        let length = file.metadata()?.len().checked_sub(DIGEST_BYTES as u64).ok_or_else(damaged)?;
+        let records_bytes = length.checked_sub(TITLE.len() as u64).ok_or_else(damaged)?;
+        let (mut title, mut sha256) = ([0; TITLE.len()], [0; DIGEST_BYTES]);
+        file.read_exact(&mut title)?;
+        let mut digest = Sha256::new_with_prefix(title);
+        io::copy(&mut (&mut file).take(records_bytes), &mut digest)?;
+        file.read_exact(&mut sha256)?;
+        match digest.finalize()[..] == sha256 && title == *TITLE {
+            true => Ok(records_bytes),
+            false => Err(damaged().into()),
+        }
+    }
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the snapshot is damaged")
+}
+
+/// The next record, if there is one more.
+fn next(records: &mut io::Take<BufReader<File>>) -> Result<Option<SnapshotRecord>, DiskError> {
+    if records.limit() == 0 {
+        return Ok(None);
+    }
+    let mut prefix = Vec::new();
+    while prefix.last().is_none_or(|byte| byte & 0x80 != 0) {
+        let mut byte = [0];
+        records.read_exact(&mut byte)?;
+        prefix.push(byte[0]);
+    }
+    let length = prost::decode_length_delimiter(&prefix[..]).map_err(RecordError::from)?;
+    if length as u64 > records.limit() {
+        return Err(damaged().into());
+    }
+    let mut record = vec![0; length];
+    records.read_exact(&mut record)?;
+    Ok(Some(SnapshotRecord::decode(Bytes::from(record)).map_err(RecordError::from)?))
 }
 
 fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {

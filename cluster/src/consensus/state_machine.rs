@@ -101,7 +101,6 @@ impl StateMachine {
     }
 
     fn install(&self, meta: &SnapshotMeta, file: &SnapshotFile) -> Result<(), DiskError> {
-        let contents = file.read()?;
         let _turn = self.turn.write().unwrap_or_else(PoisonError::into_inner);
         let trees = snapshot::trees(&self.disk);
         let mut batches: HashMap<&str, sled::Batch> = HashMap::new();
@@ -111,10 +110,16 @@ impl StateMachine {
                 batch.remove(key?);
             }
         }
-        for record in &contents.records {
-            let batch = std::str::from_utf8(&record.tree).ok().and_then(|name| batches.get_mut(name));
-            let unknown = || std::io::Error::other("the snapshot has a tree that this version does not know");
-            batch.ok_or_else(unknown)?.insert(&record.key[..], &record.value[..]);
+        let mut unknown = false;
+        file.visit(|record| {
+            match std::str::from_utf8(&record.tree).ok().and_then(|name| batches.get_mut(name)) {
+                Some(batch) => batch.insert(&record.key[..], &record.value[..]),
+                None => unknown = true,
+            }
+        })?;
+        if unknown {
+            let why = "the snapshot has a tree that this version does not know";
+            return Err(std::io::Error::other(why).into());
         }
         let own = batches.entry("state").or_default();
         if let Some(last) = &meta.last_log_id {
@@ -231,7 +236,7 @@ impl RaftStateMachine<Types> for StateMachine {
     async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot<Types>>, StorageError> {
         aside(self, |machine| {
             let Some(file) = SnapshotFile::latest(&machine.snapshots)? else { return Ok(None) };
-            let meta = file.read()?.meta;
+            let meta = file.meta()?;
             Ok(Some(Snapshot { meta, snapshot: Box::new(file) }))
         })
         .await
