@@ -125,6 +125,16 @@ impl Disk {
         Ok(())
     }
 
+    /// Reads all there is. The database opens a file that lost its end, and finds that only once somebody reads what was
+    /// there.
+    pub(super) fn check(&self) -> Result<(), DiskError> {
+        let Self { log, meta, state, entities, revisions, values, requests, stages, .. } = self;
+        for tree in [log, meta, state, entities, revisions, values, requests, stages] {
+            self.walk(tree, |_, _| Ok(()))?;
+        }
+        Ok(())
+    }
+
     /// Returns when all that was written is on the disk. After an error nobody knows what is: it must not be tried
     /// again.
     pub(super) fn sync(&self) -> Result<(), DiskError> {

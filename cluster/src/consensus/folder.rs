@@ -68,13 +68,13 @@ impl Folder {
         let lock = lock(path)?;
         let data = path.join("consensus");
         let mut set_aside = None;
-        let opened = match open_data(&data) {
+        let opened = match open_data(path, &data) {
             Err(Unusable::Damaged(why)) => {
                 let aside = aside(path);
                 fs::rename(&data, &aside).map_err(refused)?;
                 tracing::error!(%why, aside = %aside.display(), "the data cannot be read and was set aside: this node begins anew");
                 set_aside = Some(SetAside { folder: aside, why });
-                open_data(&data)
+                open_data(path, &data)
             }
             opened => opened,
         };
@@ -127,16 +127,41 @@ impl From<io::Error> for Unusable {
     }
 }
 
-fn open_data(data: &Path) -> Result<(Disk, NodeId), Unusable> {
-    let format = data.join("FORMAT");
-    match fs::read_to_string(&format) {
+/// Makes a folder without data, whole or not at all: beside, and renamed once all of it is on the disk. A database that was
+/// half made could not be told from one that was damaged.
+fn begin(path: &Path, data: &Path) -> Result<(), Unusable> {
+    let beside = path.join("consensus.new");
+    match fs::remove_dir_all(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+        _ => fs::create_dir_all(beside.join("snapshots"))?,
+    }
+    let format = beside.join("FORMAT");
+    fs::write(&format, FORMAT)?;
+    File::open(&format)?.sync_all()?;
+    let disk = open_disk(&beside.join("db")).map_err(|error| match error {
+        // There was nothing that could be.
+        Unusable::Damaged(why) => Unusable::Refused(io::Error::other(why)),
+        other => other,
+    })?;
+    node_id(&disk)?;
+    drop(disk);
+    for folder in [&beside.join("db"), &beside] {
+        File::open(folder)?.sync_all()?;
+    }
+    fs::rename(&beside, data)?;
+    File::open(path)?.sync_all()?;
+    Ok(())
+}
+
+fn open_data(path: &Path, data: &Path) -> Result<(Disk, NodeId), Unusable> {
+    if !data.try_exists()? {
+        begin(path, data)?;
+    }
+    match fs::read_to_string(data.join("FORMAT")) {
         Ok(found) if found == FORMAT => {}
         Ok(found) => return Err(Unusable::Later(found.trim().to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            fs::create_dir_all(data.join("snapshots"))?;
-            fs::write(&format, FORMAT)?;
-            File::open(&format)?.sync_all()?;
-            File::open(data)?.sync_all()?;
+            return Err(Unusable::Damaged("the format of the data is gone".to_owned()));
         }
         Err(error) => return Err(error.into()),
     }
@@ -149,7 +174,11 @@ fn open_disk(path: &Path) -> Result<Disk, Unusable> {
     let begun = Instant::now();
     loop {
         // Of some damages the database panics.
-        let opened = catch_unwind(AssertUnwindSafe(|| Disk::open(path)));
+        let opened = catch_unwind(AssertUnwindSafe(|| {
+            let disk = Disk::open(path)?;
+            disk.check()?;
+            Ok(disk)
+        }));
         match opened.map_err(|_| Unusable::Damaged("the database cannot be opened".to_owned()))? {
             // The folder is ours, so this is what is left of a handle that was closed a moment ago.
             Err(DiskError::Sled(sled::Error::Io(error))) if error.to_string().contains(SLED_LOCKED) => {

@@ -18,6 +18,7 @@ use tempfile::TempDir;
 use trestle_proto::log::{self, command::Body};
 use trestle_proto::prost::Message;
 
+mod damage;
 mod history;
 
 const DEADLINE: Duration = Duration::from_secs(20);
