@@ -170,15 +170,18 @@ fn open_data(path: &Path, data: &Path) -> Result<(Disk, NodeId), Unusable> {
     Ok((disk, node))
 }
 
+/// Opens a database that can be read, all of it. It is opened once more after that was seen: what was cached for it would
+/// stay, a page or more in each of the 256 shards, and a page of the log may be large.
 fn open_disk(path: &Path) -> Result<Disk, Unusable> {
+    unlocked(|| Disk::open(path)?.check())?;
+    unlocked(|| Disk::open(path))
+}
+
+fn unlocked<T>(open: impl Fn() -> Result<T, DiskError>) -> Result<T, Unusable> {
     let begun = Instant::now();
     loop {
         // Of some damages the database panics.
-        let opened = catch_unwind(AssertUnwindSafe(|| {
-            let disk = Disk::open(path)?;
-            disk.check()?;
-            Ok(disk)
-        }));
+        let opened = catch_unwind(AssertUnwindSafe(&open));
         match opened.map_err(|_| Unusable::Damaged("the database cannot be opened".to_owned()))? {
             // The folder is ours, so this is what is left of a handle that was closed a moment ago.
             Err(DiskError::Sled(sled::Error::Io(error))) if error.to_string().contains(SLED_LOCKED) => {
