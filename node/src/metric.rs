@@ -11,6 +11,7 @@ const CLOSED: &str = "trestle_connections_closed_total";
 const ACCEPT_ERRORS: &str = "trestle_accept_errors_total";
 const RELOADS: &str = "trestle_reloads_total";
 const REVISION: &str = "trestle_document_revision";
+const STORE: &str = "trestle_store_up";
 const BROKEN: &str = "trestle_document_broken";
 
 /// Installs the recorder and describes what it records.
@@ -27,6 +28,10 @@ pub(crate) fn install() -> anyhow::Result<PrometheusHandle> {
         "Loads of the document or the certificate after the start, by what and result."
     );
     describe_gauge!(REVISION, "Number of the document that requests see.");
+    describe_gauge!(
+        STORE,
+        "1 while the store of the document works; 0: requests are served on, changes are not taken."
+    );
     describe_gauge!(BROKEN, "1 while the entities do not compile here and requests see an earlier revision.");
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1);
     Ok(handle)
@@ -69,6 +74,10 @@ pub(crate) fn reloaded(what: Reloaded, succeeded: Result<(), ()>) {
     };
     let result = if succeeded.is_ok() { "applied" } else { "refused" };
     counter!(RELOADS, "what" => what, "result" => result).increment(1);
+}
+
+pub(crate) fn store(works: bool) {
+    gauge!(STORE).set(if works { 1.0 } else { 0.0 });
 }
 
 pub(crate) fn broken(broken: bool) {

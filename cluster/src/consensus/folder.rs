@@ -165,6 +165,8 @@ fn open_data(path: &Path, data: &Path) -> Result<(Disk, NodeId), Unusable> {
         }
         Err(error) => return Err(error.into()),
     }
+    // It is empty most of the time, and some that copy folders leave empty ones out.
+    fs::create_dir_all(data.join("snapshots"))?;
     let disk = open_disk(&data.join("db"))?;
     let node = node_id(&disk)?;
     Ok((disk, node))

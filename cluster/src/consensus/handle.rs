@@ -192,6 +192,19 @@ impl Consensus {
         self.machine.revisions()
     }
 
+    /// Waits until consensus has ended, for example because the disk failed; why.
+    pub async fn ended(&self) -> String {
+        let mut metrics = self.raft.metrics();
+        loop {
+            if let Err(fatal) = &metrics.borrow_and_update().running_state {
+                return fatal.to_string();
+            }
+            if metrics.changed().await.is_err() {
+                return "it was closed".to_owned();
+            }
+        }
+    }
+
     /// Makes a snapshot now, so that a start need not read the log.
     pub async fn snapshot(&self) -> Result<(), ProposeError> {
         let triggered = self.raft.trigger().snapshot().await;

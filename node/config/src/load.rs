@@ -37,11 +37,12 @@ pub(crate) fn all_problems(read: Read, judge: impl FnOnce(&Document) -> Option<P
 /// `None` if it is the whole document.
 fn prune(value: &mut Value, place: &[Step], depth: usize) -> Option<usize> {
     let (step, below) = place.split_first()?;
-    if !below.is_empty()
-        && let Some(inner) = child(value, step)
-        && let Some(depth) = prune(inner, below, depth + 1)
-    {
-        return Some(depth);
+    if !below.is_empty() {
+        // What holds it may be gone already.
+        let Some(inner) = child(value, step) else { return Some(depth) };
+        if let Some(depth) = prune(inner, below, depth + 1) {
+            return Some(depth);
+        }
     }
     let there = match (value, step) {
         (Value::Object(members), Step::Member(name)) => members.remove(name).is_some(),
@@ -128,6 +129,10 @@ mod tests {
             &["models.a.targets"],
         );
         check("modles: { a: 1 }\nkeys: { k: { value: plain } }", &["modles", "keys.k.value"]);
+        check(
+            "keys: { a: { valu: x }, b: { value: plain } }\nsettings: { attempts_max: x }",
+            &["keys.a.valu", "keys.a.value", "settings.attempts_max", "keys.b.value"],
+        );
         check("[]", &["document"]);
         // Two items of one list: the later is taken out first.
         check(

@@ -72,6 +72,7 @@ impl From<Revision> for AuditRecord {
 pub(super) struct Form {
     /// `json` (default), or `jsonl`: a record a line.
     #[serde(default)]
+    #[param(inline)]
     format: Format,
 }
 

@@ -29,6 +29,7 @@ use trestle_config::{Difference, Entity, Kind, Problem as Finding, Problems, gat
 pub(super) struct Look {
     /// `json` (default) or `yaml`.
     #[serde(default)]
+    #[param(inline)]
     format: Format,
     /// As it was at this revision; the last one if missing.
     revision: Option<u64>,

@@ -41,6 +41,7 @@ pub(super) struct Filter {
     /// Of keys: only those with this tag.
     tag: Option<String>,
     /// Of keys: `active`, `disabled` or `expired`.
+    #[param(inline)]
     state: Option<keys::KeyState>,
 }
 

@@ -263,7 +263,11 @@ impl Control {
                 (None, Difference::Removed(..)) => true,
                 _ => false,
             };
-            if !same {
+            if clear.kind() == Kind::Settings && clear.id() != Kind::ONLY {
+                let path = format!("{}.{}", Kind::Settings.name(), clear.id());
+                let message = format!("is no name of settings; there is `{}` alone", Kind::ONLY);
+                found.problems.push(Problem { path, message });
+            } else if !same {
                 found.steps.push(Step { before, clear, kept });
             }
         }

@@ -62,6 +62,7 @@ impl Control {
         }));
         control.read_tokens()?;
         tokio::spawn(control.clone().follow());
+        tokio::spawn(control.clone().watch_store());
         Ok(control)
     }
 
@@ -161,6 +162,16 @@ impl Control {
                 }),
             }
         }
+    }
+
+    /// Requests are served without it, so somebody must be told.
+    async fn watch_store(self) {
+        metric::store(true);
+        let why = self.0.consensus.ended().await;
+        metric::store(false);
+        tracing::error!(
+            "the store has ended: requests are served on, changes are not taken until a restart: {why}"
+        );
     }
 
     fn catch_up(&self) {

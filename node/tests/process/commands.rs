@@ -128,6 +128,7 @@ fn a_wrong_document_keeps_the_node_from_starting() {
     let path = folder.path().join("gateway.yaml");
     fs::write(&path, "modles: {}\n").unwrap();
     let output = trestle(&["serve", "--listen", "127.0.0.1:0", "--document", path.to_str().unwrap()])
+        .current_dir(folder.path())
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));

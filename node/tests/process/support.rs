@@ -66,6 +66,12 @@ impl Start {
         Self { command, folder }
     }
 
+    /// The same in a folder that outlives the node.
+    pub(crate) fn within(mut self, folder: &Path) -> Self {
+        self.command.arg("--data-dir").arg(folder);
+        self
+    }
+
     /// A file in the folder where it will run.
     pub(crate) fn file(self, name: &str, text: &str) -> Self {
         fs::write(self.folder.path().join(name), text).unwrap();
@@ -83,20 +89,33 @@ impl Start {
     }
 
     /// Starts, and returns once it listens.
-    pub(crate) fn start(mut self) -> Node {
+    pub(crate) fn start(self) -> Node {
+        self.try_start().unwrap_or_else(|log| panic!("the node ended before it listened:\n{log}"))
+    }
+
+    /// Starts; what it printed if it ended before it listened.
+    pub(crate) fn try_start(mut self) -> Result<Node, String> {
         let mut child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = Arc::new(Mutex::new(Vec::new()));
         collect(child.stdout.take().unwrap(), &lines);
         collect(child.stderr.take().unwrap(), &lines);
         let mut node =
             Node { child, lines, folder: self.folder, address: SocketAddr::from(([0, 0, 0, 0], 0)) };
-        node.address = eventually("the line that says where it listens", || {
-            let ended = node.child.try_wait().unwrap();
-            assert!(ended.is_none(), "the node ended before it listened:\n{}", node.log());
+        let address = eventually("the line that says where it listens", || {
+            if node.child.try_wait().unwrap().is_some() {
+                return Some(None);
+            }
             // Of JSON or of text; the line of the admin listener has another word before.
-            node.address_after("\"listening on http").or_else(|| node.address_after("INFO listening on http"))
+            let address = node.address_after("\"listening on http");
+            address.or_else(|| node.address_after("INFO listening on http")).map(Some)
         });
-        node
+        let Some(address) = address else {
+            // The last lines are still on their way.
+            eventually("its last words", || node.log().contains("error: ").then_some(()));
+            return Err(node.log());
+        };
+        node.address = address;
+        Ok(node)
     }
 }
 
