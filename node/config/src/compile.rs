@@ -126,6 +126,17 @@ impl Compilation {
         findings.warnings()
     }
 
+    /// Adds keys of names that are free: what 100,000 of them are compiled with at a start.
+    pub fn add_keys(
+        &mut self,
+        keys: &BTreeMap<String, CallerKey>,
+        secrets: &dyn Secrets,
+    ) -> Result<Vec<Problem>, Problems> {
+        let mut findings = Findings::default();
+        self.compile_callers(keys, secrets, &mut findings);
+        findings.warnings()
+    }
+
     /// A warning that nobody can ask, if that is so.
     pub fn nobody(&self) -> Option<Problem> {
         let nobody = self.snapshot.callers.is_empty() && self.snapshot.settings.require_keys;

@@ -11,9 +11,11 @@ use crate::control::Control;
 use axum::{
     Router,
     extract::{DefaultBodyLimit, FromRef},
+    middleware::map_response,
+    response::{IntoResponse, Response},
     routing::get,
 };
-use http::Uri;
+use http::{HeaderValue, Method, StatusCode, Uri, header};
 use trestle_gateway::Gateway;
 use utoipa::OpenApi as _;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -69,7 +71,25 @@ pub(super) fn router(control: Control, gateway: Gateway) -> Router {
         .route("/api/openapi.json", get(openapi::json))
         .route("/api/docs", get(openapi::docs))
         .fallback(nothing)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(map_response(as_problem))
         .with_state(sources)
+}
+
+/// What was refused before a handler saw it, such as a body that is too large, as problem details.
+async fn as_problem(answer: Response) -> Response {
+    let of_ours = |value: &HeaderValue| value.as_bytes().starts_with(b"application/");
+    let status = answer.status();
+    if !status.is_client_error() || answer.headers().get(header::CONTENT_TYPE).is_some_and(of_ours) {
+        return answer;
+    }
+    let text = axum::body::to_bytes(answer.into_body(), BODY_BYTES_MAX).await.unwrap_or_default();
+    Problem::refused(status, String::from_utf8_lossy(&text)).into_response()
+}
+
+async fn wrong_method(method: Method, uri: Uri) -> Problem {
+    let detail = format!("{} does not take {method}; see /api/docs", uri.path());
+    Problem::refused(StatusCode::METHOD_NOT_ALLOWED, detail)
 }
 
 async fn nothing(uri: Uri) -> Problem {

@@ -1,6 +1,6 @@
 //! What requests of the admin API carry beside their path: bodies and conditions.
 
-use super::Problem;
+use super::{Problem, strict::Strict};
 use http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -9,9 +9,10 @@ use serde_json::Value;
 pub(super) const BODY_BYTES_MAX: usize = 2 << 20;
 pub(super) const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 
-/// A JSON body; what is wrong with it is said with its place.
+/// A JSON body without members that are there twice.
 pub(super) fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(body).map_err(|error| Problem::bad_request(format!("the body: {error}")))
+    let value = serde_json::from_slice(body).and_then(|Strict(value)| serde_json::from_value(value));
+    value.map_err(|error| Problem::bad_request(format!("the body: {error}")))
 }
 
 /// A JSON body that may be missing.

@@ -8,6 +8,7 @@ mod asker;
 mod body;
 mod problem;
 mod shown;
+mod strict;
 use problem::Problem;
 
 // The admin API, one file a resource.

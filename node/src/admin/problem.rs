@@ -57,6 +57,11 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "bad-request", "The request cannot be read", detail)
     }
 
+    /// The request was refused as a whole.
+    pub(super) fn refused(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self::new(status, "refused", "The request was refused", detail)
+    }
+
     pub(super) fn unauthenticated(detail: &str) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", "No valid admin token", detail)
     }

@@ -3,7 +3,7 @@
 use super::{Kept, Keyring, NodeSecrets};
 use crate::files::{ReadFiles, Watched};
 use std::collections::BTreeMap;
-use trestle_cluster::Consensus;
+use trestle_cluster::{Consensus, Entity as Stored};
 use trestle_config::{Compilation, Difference, Kind, Problem, Problems};
 
 /// Entities that are read at once while all are compiled.
@@ -94,37 +94,60 @@ pub(super) fn all(
     let mut compilation = Compilation::new(&secrets);
     let mut base = Vec::new();
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Key) {
-        pages(consensus, kind, |page| {
-            base.extend(page);
-            Ok::<_, Problems>(())
-        })??;
+        for_pages(consensus, kind, |page| {
+            for stored in page {
+                base.extend(Kept::read(stored)?.map(|kept| Difference::Set(kept.entity)));
+            }
+            Ok(())
+        })?;
     }
     let mut warnings = match compilation.change(revision, &base, &secrets) {
         Ok(warnings) => warnings,
         Err(problems) => return Ok(Err(problems)),
     };
-    let keys = pages(consensus, Kind::Key, |page| {
-        warnings.extend(compilation.change(revision, &page, &secrets)?);
+    let mut wrong = Vec::new();
+    for_pages(consensus, Kind::Key, |page| {
+        match keys(page, &mut compilation, (revision, &secrets))? {
+            Ok(more) => warnings.extend(more),
+            Err(Problems(problems)) => wrong.extend(problems),
+        }
         Ok(())
     })?;
-    Ok(keys.map(|()| Made { compilation, warnings, read: secrets.read() }))
+    if !wrong.is_empty() {
+        return Ok(Err(Problems(wrong)));
+    }
+    Ok(Ok(Made { compilation, warnings, read: secrets.read() }))
 }
 
-fn pages<E>(
+/// Compiles a page of keys. They are read as what they are, which is much faster than by way of all that could be; only if
+/// one cannot be read it is found out why.
+fn keys(
+    page: Vec<Stored>,
+    compilation: &mut Compilation,
+    (revision, secrets): (u64, &NodeSecrets<'_>),
+) -> anyhow::Result<Result<Vec<Problem>, Problems>> {
+    let read = page.iter().map(|stored| Ok((stored.id.clone(), serde_json::from_slice(&stored.value)?)));
+    if let Ok(keys) = read.collect::<serde_json::Result<_>>() {
+        return Ok(compilation.add_keys(&keys, secrets));
+    }
+    let changes = page.into_iter().filter_map(|stored| {
+        let kept = Kept::read(stored).transpose()?;
+        Some(kept.map(|kept| Difference::Set(kept.entity)))
+    });
+    Ok(compilation.change(revision, &changes.collect::<Result<Vec<_>, _>>()?, secrets))
+}
+
+fn for_pages(
     consensus: &Consensus,
     kind: Kind,
-    mut take: impl FnMut(Vec<Difference>) -> Result<(), E>,
-) -> anyhow::Result<Result<(), E>> {
+    mut take: impl FnMut(Vec<Stored>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let mut after: Option<String> = None;
     loop {
         let (_, page) = consensus.page(kind.name(), after.as_deref(), PAGE)?;
-        let Some(last) = page.last() else { return Ok(Ok(())) };
+        let Some(last) = page.last() else { return Ok(()) };
         after = Some(last.id.clone());
-        let kept = page.into_iter().filter_map(|stored| Kept::read(stored).transpose());
-        let page = kept.map(|kept| kept.map(|kept| Difference::Set(kept.entity)));
-        if let Err(error) = take(page.collect::<Result<_, _>>()?) {
-            return Ok(Err(error));
-        }
+        take(page)?;
     }
 }
 

@@ -9,7 +9,10 @@ use arc_swap::ArcSwap;
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
 use tokio::{sync::watch, task::block_in_place, time::MissedTickBehavior};
@@ -38,6 +41,7 @@ pub(super) struct Inner {
     /// The last revision that requests see.
     pub(super) applied: watch::Sender<u64>,
     gateway: OnceLock<Gateway>,
+    closing: AtomicBool,
 }
 
 impl Control {
@@ -55,6 +59,7 @@ impl Control {
             tokens: ArcSwap::default(),
             turn: tokio::sync::Mutex::default(),
             gateway: OnceLock::new(),
+            closing: AtomicBool::new(false),
             consensus,
             keyring,
             file,
@@ -105,6 +110,7 @@ impl Control {
 
     /// Ends consensus: what was acknowledged is on the disk already.
     pub(crate) async fn close(&self) {
+        self.0.closing.store(true, Relaxed);
         if let Err(error) = self.0.consensus.clone().close().await {
             tracing::warn!("{error}");
         }
@@ -168,6 +174,9 @@ impl Control {
     async fn watch_store(self) {
         metric::store(true);
         let why = self.0.consensus.ended().await;
+        if self.0.closing.load(Relaxed) {
+            return;
+        }
         metric::store(false);
         tracing::error!(
             "the store has ended: requests are served on, changes are not taken until a restart: {why}"

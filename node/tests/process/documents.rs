@@ -86,6 +86,8 @@ fn all_problems_are_told_and_nothing_is_applied() {
     );
     for (status, line, body) in [
         (400, "PATCH /api/document", "{"),
+        (400, "PATCH /api/document", r#"{"models":{"a":null,"a":null}}"#),
+        (405, "POST /api/document", "{}"),
         (422, "PATCH /api/document", "[]"),
         (422, "PATCH /api/document", r#"{"modles":{}}"#),
         (422, "PATCH /api/document", r#"{"models":[]}"#),
@@ -105,7 +107,7 @@ fn an_oversized_body_or_entity_is_refused() {
     let node = Start::serve(&document("")).administered().start();
     let operator = Operator::of(&node);
     let long = "x".repeat(3 << 20);
-    assert_eq!(operator.send("POST /api/models", "", &format!("{{\"id\":\"{long}\"}}")).status, 413);
+    operator.refused(413, "POST /api/models", &format!("{{\"id\":\"{long}\"}}"));
     let models: Vec<_> = (0..20_000)
         .map(|i| format!("\"a-model-with-quite-a-long-name-{i:06}-{}\"", "y".repeat(30)))
         .collect();
