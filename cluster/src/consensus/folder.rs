@@ -6,8 +6,9 @@ use super::{
     types::NodeId,
 };
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, DirBuilder, File, TryLockError},
     io,
+    os::unix::fs::DirBuilderExt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -18,6 +19,10 @@ const NODE: &str = "node";
 /// What the database says, as an error of no kind of its own, where another handle has it.
 const SLED_LOCKED: &str = "could not acquire lock";
 const LOCKED_FOR: Duration = Duration::from_secs(5);
+/// Is there while the data is made for the first time.
+const UNFINISHED: &str = "consensus.unfinished";
+/// A database that may stay open after all of it was read.
+const SMALL_BYTES: u64 = 8 * 1024 * 1024;
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Why a folder cannot be used.
@@ -64,7 +69,8 @@ impl Folder {
     /// Opens a folder, or makes it. Data that is damaged is set aside as a whole, and the folder begins anew.
     pub(super) fn open(path: &Path) -> Result<Self, OpenError> {
         let refused = |error: io::Error| OpenError::Refused(path.to_owned(), error);
-        fs::create_dir_all(path).map_err(refused)?;
+        // What is sealed in it is no one else's either.
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(refused)?;
         let lock = lock(path)?;
         let data = path.join("consensus");
         let mut set_aside = None;
@@ -127,35 +133,38 @@ impl From<io::Error> for Unusable {
     }
 }
 
-/// Makes a folder without data, whole or not at all: beside, and renamed once all of it is on the disk. A database that was
-/// half made could not be told from one that was damaged.
-fn begin(path: &Path, data: &Path) -> Result<(), Unusable> {
-    let beside = path.join("consensus.new");
-    match fs::remove_dir_all(&beside) {
+/// Makes data without content, whole or not at all: until all of it is on the disk a file beside it says so. A database
+/// that was half made could not be told from one that was damaged.
+fn begin(path: &Path, data: &Path) -> Result<(Disk, NodeId), Unusable> {
+    let unfinished = path.join(UNFINISHED);
+    File::create(&unfinished)?.sync_all()?;
+    File::open(path)?.sync_all()?;
+    match fs::remove_dir_all(data) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-        _ => fs::create_dir_all(beside.join("snapshots"))?,
+        _ => fs::create_dir_all(data.join("snapshots"))?,
     }
-    let format = beside.join("FORMAT");
+    let format = data.join("FORMAT");
     fs::write(&format, FORMAT)?;
     File::open(&format)?.sync_all()?;
-    let disk = open_disk(&beside.join("db")).map_err(|error| match error {
+    let db = data.join("db");
+    let disk = unlocked(|| Disk::open(&db)).map_err(|error| match error {
         // There was nothing that could be.
         Unusable::Damaged(why) => Unusable::Refused(io::Error::other(why)),
         other => other,
     })?;
-    node_id(&disk)?;
-    drop(disk);
-    for folder in [&beside.join("db"), &beside] {
+    let node = node_id(&disk)?;
+    for folder in [&db, data, path] {
         File::open(folder)?.sync_all()?;
     }
-    fs::rename(&beside, data)?;
+    // Before anything is acknowledged: what a loss of power brought back would remove it.
+    fs::remove_file(&unfinished)?;
     File::open(path)?.sync_all()?;
-    Ok(())
+    Ok((disk, node))
 }
 
 fn open_data(path: &Path, data: &Path) -> Result<(Disk, NodeId), Unusable> {
-    if !data.try_exists()? {
-        begin(path, data)?;
+    if !data.try_exists()? || path.join(UNFINISHED).try_exists()? {
+        return begin(path, data);
     }
     match fs::read_to_string(data.join("FORMAT")) {
         Ok(found) if found == FORMAT => {}
@@ -172,10 +181,18 @@ fn open_data(path: &Path, data: &Path) -> Result<(Disk, NodeId), Unusable> {
     Ok((disk, node))
 }
 
-/// Opens a database that can be read, all of it. It is opened once more after that was seen: what was cached for it would
-/// stay, a page or more in each of the 256 shards, and a page of the log may be large.
+/// Opens a database that can be read, all of it. A large one is opened once more after that was seen: what was cached for
+/// it would stay, a page or more in each of the 256 shards, and a page of the log may be large.
 fn open_disk(path: &Path) -> Result<Disk, Unusable> {
-    unlocked(|| Disk::open(path)?.check())?;
+    let disk = unlocked(|| {
+        let disk = Disk::open(path)?;
+        disk.check()?;
+        Ok(disk)
+    })?;
+    if fs::metadata(path.join("db"))?.len() <= SMALL_BYTES {
+        return Ok(disk);
+    }
+    drop(disk);
     unlocked(|| Disk::open(path))
 }
 

@@ -4,7 +4,7 @@ use super::{
     Problem, audit,
     body::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX},
     document, dry_run, entities, keys,
-    openapi::{self, Base, Description},
+    openapi::{self, Base},
     revisions, tokens,
 };
 use crate::control::Control;
@@ -17,7 +17,7 @@ use axum::{
 };
 use http::{HeaderValue, Method, StatusCode, Uri, header};
 use trestle_gateway::Gateway;
-use utoipa::OpenApi as _;
+use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 /// What handlers are given.
@@ -25,7 +25,6 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 pub(super) struct Sources {
     pub(super) control: Control,
     pub(super) gateway: Gateway,
-    description: Description,
 }
 
 impl FromRef<Sources> for Control {
@@ -40,14 +39,12 @@ impl FromRef<Sources> for Gateway {
     }
 }
 
-impl FromRef<Sources> for Description {
-    fn from_ref(sources: &Sources) -> Self {
-        sources.description.clone()
-    }
+/// What the handlers say of themselves.
+pub(super) fn described() -> OpenApi {
+    routes().into_openapi()
 }
 
-/// All routes below `/api`.
-pub(super) fn router(control: Control, gateway: Gateway) -> Router {
+fn routes() -> OpenApiRouter<Sources> {
     let document = OpenApiRouter::with_openapi(Base::openapi())
         .routes(routes!(document::get, document::put, document::patch))
         .layer(DefaultBodyLimit::max(DOCUMENT_BYTES_MAX));
@@ -65,8 +62,13 @@ pub(super) fn router(control: Control, gateway: Gateway) -> Router {
         .routes(routes!(tokens::list, tokens::create))
         .routes(routes!(tokens::revoke))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX));
-    let (routes, api) = document.merge(others).split_for_parts();
-    let sources = Sources { control, gateway, description: Description::new(&api) };
+    document.merge(others)
+}
+
+/// All routes below `/api`.
+pub(super) fn router(control: Control, gateway: Gateway) -> Router {
+    let (routes, _) = routes().split_for_parts();
+    let sources = Sources { control, gateway };
     routes
         .route("/api/openapi.json", get(openapi::json))
         .route("/api/docs", get(openapi::docs))

@@ -1,21 +1,20 @@
 //! The description of the admin API: OpenAPI 3.1 from the handlers and the document's types, and a page that shows it
 //! without scripts or anything from elsewhere.
 
-use axum::{
-    extract::State,
-    response::{IntoResponse, Response},
-};
+use super::api;
+use axum::response::{IntoResponse, Response};
 use http::header;
 use serde_json::{Map, Value, json};
-use std::{fmt::Write as _, sync::Arc};
+use std::{fmt::Write as _, sync::LazyLock};
 use utoipa::openapi::OpenApi;
 
-/// The description, as JSON and as a page.
-#[derive(Debug, Clone)]
-pub(super) struct Description {
-    json: Arc<str>,
-    page: Arc<str>,
+/// The description, as JSON and as a page; made when somebody asks for it.
+struct Description {
+    json: String,
+    page: String,
 }
+
+static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| Description::new(&api::described()));
 
 /// What the handlers do not say of themselves.
 #[derive(utoipa::OpenApi)]
@@ -32,7 +31,7 @@ pub(super) struct Base;
 
 impl Description {
     /// From what the handlers say.
-    pub(super) fn new(api: &OpenApi) -> Self {
+    fn new(api: &OpenApi) -> Self {
         let mut described = serde_json::to_value(api).unwrap_or_default();
         described["components"]["securitySchemes"] =
             json!({"admin token": {"type": "http", "scheme": "bearer"}});
@@ -40,7 +39,7 @@ impl Description {
         for (name, schema) in document_schemas() {
             schemas[name] = schema;
         }
-        Self { page: page(&described).into(), json: format!("{described:#}").into() }
+        Self { page: page(&described), json: format!("{described:#}") }
     }
 }
 
@@ -58,17 +57,17 @@ fn document_schemas() -> Map<String, Value> {
 }
 
 /// `GET /api/openapi.json`.
-pub(super) async fn json(State(description): State<Description>) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], description.json.to_string()).into_response()
+pub(super) async fn json() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], &*DESCRIPTION.json).into_response()
 }
 
 /// `GET /api/docs`.
-pub(super) async fn docs(State(description): State<Description>) -> Response {
+pub(super) async fn docs() -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'"),
     ];
-    (headers, description.page.to_string()).into_response()
+    (headers, &*DESCRIPTION.page).into_response()
 }
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}\

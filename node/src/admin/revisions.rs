@@ -23,6 +23,8 @@ use trestle_config::{Difference, Entity, Kind};
 /// Revisions of a page, where nothing is said, and at most.
 const PAGE: usize = 50;
 const PAGE_MAX: usize = 500;
+/// Changed entities of a page; a revision with more stands alone.
+const STEPS_MAX: usize = 5_000;
 /// Names of changed entities that a line of the list holds.
 const NAMES_MAX: usize = 20;
 
@@ -39,7 +41,14 @@ pub(super) struct Which {
 impl Which {
     pub(super) fn history(&self, control: &Control) -> Result<Vec<Revision>, Problem> {
         let limit = self.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
-        Ok(control.consensus().history(self.before, limit)?)
+        let (mut found, mut before, mut steps) = (Vec::new(), self.before, 0);
+        while found.len() < limit && steps < STEPS_MAX {
+            let Some(next) = control.consensus().history(before, 1)?.pop() else { break };
+            before = Some(next.revision);
+            steps += next.steps.len();
+            found.push(next);
+        }
+        Ok(found)
     }
 }
 

@@ -29,6 +29,9 @@ impl From<Kept> for Shown {
     }
 }
 
+/// Changed entities that an answer holds.
+const SHOWN_MAX: usize = 1_000;
+
 /// What a change did, or would do.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(super) struct Applied {
@@ -36,7 +39,9 @@ pub(super) struct Applied {
     pub(super) revision: u64,
     /// Whether it was only looked at.
     dry_run: bool,
-    /// The entities that it changes.
+    /// How many entities it changes.
+    changed: usize,
+    /// The first 1,000 of them.
     pub(super) changes: Vec<Changed>,
     /// What is not right and does not hinder it.
     warnings: Vec<Place>,
@@ -74,7 +79,8 @@ impl Changed {
 
 impl Applied {
     pub(super) fn new(done: Done, dry_run: DryRun) -> Self {
-        let changes = done.steps.into_iter().map(|(before, difference)| {
+        let changed = done.steps.len();
+        let changes = done.steps.into_iter().take(SHOWN_MAX).map(|(before, difference)| {
             let (kind, id) = (difference.kind().name().to_owned(), difference.id().to_owned());
             let after = match difference {
                 Difference::Set(entity) => Some(entity.value),
@@ -85,6 +91,7 @@ impl Applied {
         Self {
             revision: done.revision,
             dry_run: dry_run.dry_run,
+            changed,
             changes: changes.collect(),
             warnings: done.warnings.into_iter().map(Into::into).collect(),
         }

@@ -101,10 +101,17 @@ fn the_description_is_of_what_is_served() {
     let described: Value = serde_json::from_str(&node.get("/api/openapi.json").body).unwrap();
     assert!(described["openapi"].as_str().unwrap().starts_with("3.1"));
     let operator = Operator::of(&node);
+    let page = include_str!("../../../docs/admin.md");
     let mut operations = 0;
     for (path, item) in described["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             operations += 1;
+            let names = [("{kind}", "KIND"), ("{id}", "ID"), ("{revision}", "N"), ("{name}", "NAME")];
+            let named = names.iter().fold(path.clone(), |path, (from, to)| path.replace(from, to));
+            assert!(
+                page.contains(&format!("{named}`")) || page.contains(&format!("{named}?")),
+                "{named} is not in docs/admin.md"
+            );
             assert!(
                 operation["tags"][0].is_string() && operation["responses"].is_object(),
                 "{method} {path}"
