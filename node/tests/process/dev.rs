@@ -1,17 +1,22 @@
 //! `trestle dev`, and `trestle serve` without a document.
 
-use crate::support::{Node, Start, trestle};
+use crate::{
+    operator::Operator,
+    support::{Node, Start, trestle},
+};
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 struct DevFile {
     url: String,
     key: String,
+    admin_token: String,
 }
 
 fn dev_file(folder: &Path) -> DevFile {
     let text = fs::read_to_string(folder.join("dev.json")).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-    DevFile { url: value["url"].as_str().unwrap().to_owned(), key: value["key"].as_str().unwrap().to_owned() }
+    let member = |name: &str| value[name].as_str().unwrap().to_owned();
+    DevFile { url: member("url"), key: member("key"), admin_token: member("admin_token") }
 }
 
 fn dev(folder: &Path) -> Node {
@@ -33,9 +38,40 @@ fn the_key_is_private_and_lasts() {
 
     let node = dev(&data);
     let second = dev_file(&data);
-    assert_eq!(second.key, first.key);
+    assert_eq!((&second.key, &second.admin_token), (&first.key, &first.admin_token));
     assert_eq!(second.url, format!("http://{}", node.address));
     assert_eq!(node.chat(&first.key, "mock/echo").status, 200);
+}
+
+#[test]
+fn what_is_changed_stays_and_keys_of_the_environment_join() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = |more: &[&str]| {
+        let data = folder.path().to_str().unwrap();
+        Start::bare("dev")
+            .arguments(&["--data-dir", data])
+            .arguments(more)
+            .variable("GROQ_API_KEY", "gsk-1")
+            .start()
+    };
+    let node = dev(folder.path());
+    let operator = |node: &Node| Operator::of(node).with(&dev_file(folder.path()).admin_token);
+    let sealed = r#"{"providers":{"openai":{"keys":[{"name":"main","value":"sk-entered"}]}}}"#;
+    operator(&node).done("PATCH /api/document", sealed);
+    drop(node);
+    let node = start(&[]);
+    let document = operator(&node).document();
+    let providers: Vec<_> = document["providers"].as_object().unwrap().keys().collect();
+    assert_eq!(providers, ["groq", "openai"]);
+    operator(&node).done("PATCH /api/providers/groq", r#"{"concurrency":3}"#);
+    drop(node);
+    let node = start(&[]);
+    assert_eq!(operator(&node).document()["providers"]["groq"]["concurrency"], 3, "what was changed stays");
+    drop(node);
+    let node = start(&["--mock"]);
+    assert_eq!(operator(&node).document().get("providers"), None, "nobody real is called");
+    drop(node);
+    assert!(!is_kept(folder.path(), "sk-entered"));
 }
 
 #[test]
