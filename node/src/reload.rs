@@ -1,7 +1,7 @@
 //! Applying changes of the document's file, of secrets and of the certificate while requests run: whole or not at all.
 
 use crate::{
-    control::{ChangeError, Control},
+    control::Control,
     files::{DOCUMENT_BYTES_MAX, ReadFiles, Watched},
     metric::{self, Reloaded},
     serve::Tls,
@@ -76,21 +76,7 @@ impl Reload {
             // and again.
             self.watched = block_in_place(|| self.read());
         }
-        if self.control.file().is_none() {
-            return;
-        }
-        let taken = self.control.take_file().await;
-        metric::reloaded(Reloaded::Document, taken.as_ref().map_or(Err(()), |()| Ok(())));
-        match &taken {
-            Ok(()) => return,
-            Err(ChangeError::Invalid(problems)) => {
-                for problem in &problems.0 {
-                    tracing::error!(path = problem.path, "{}", problem.message);
-                }
-            }
-            Err(error) => tracing::error!("{error}"),
-        }
-        tracing::error!("the document was refused whole; the one before stays");
+        self.control.apply_file().await;
     }
 
     fn certificate(&self) {

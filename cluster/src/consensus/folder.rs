@@ -152,7 +152,7 @@ fn begin(path: &Path, data: &Path) -> Result<(Disk, NodeId), Unusable> {
         Unusable::Damaged(why) => Unusable::Refused(io::Error::other(why)),
         other => other,
     })?;
-    let node = node_id(&disk)?;
+    let node = make_node_id(&disk)?;
     for folder in [&db, data, path] {
         File::open(folder)?.sync_all()?;
     }
@@ -214,21 +214,20 @@ fn unlocked<T>(open: impl Fn() -> Result<T, DiskError>) -> Result<T, Unusable> {
     }
 }
 
-/// The node's number: made at the first start, and kept. It is never one of a pod or host: a node that lost its disk
-/// is another one.
-fn node_id(disk: &Disk) -> Result<NodeId, DiskError> {
-    if let Some(known) = disk.meta.get(NODE)? {
-        return Ok(record::read_json(&known)?);
-    }
-    if !disk.log.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the node's number is gone").into());
-    }
+/// Makes the node's number at the first start. It is never one of a pod or host: a node that lost its disk is another one.
+fn make_node_id(disk: &Disk) -> Result<NodeId, DiskError> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     let node = NodeId::from_be_bytes(random);
     disk.meta.insert(NODE, record::write_json(&node)?)?;
     disk.sync()?;
     Ok(node)
+}
+
+/// The number that was made. The database takes a file whose beginning it cannot read for an empty one.
+fn node_id(disk: &Disk) -> Result<NodeId, DiskError> {
+    let gone = || io::Error::new(io::ErrorKind::InvalidData, "the node's number is gone");
+    Ok(record::read_json(&disk.meta.get(NODE)?.ok_or_else(gone)?)?)
 }
 
 fn aside(path: &Path) -> PathBuf {

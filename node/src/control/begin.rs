@@ -5,7 +5,10 @@ use super::{
     change::{ChangeError, View, towards},
     state,
 };
-use crate::source::{LoadError, Source};
+use crate::{
+    metric::{self, Reloaded},
+    source::{LoadError, Source},
+};
 use std::path::PathBuf;
 use trestle_cluster::Consensus;
 use trestle_config::{Difference, Kind, split};
@@ -57,8 +60,8 @@ impl Begin {
         };
         let control = Control::new(consensus, self.keyring, file, self.own_token)?;
         let origin = Origin::of_process(Via::Start, if first { "first start" } else { "start" });
-        let with_document = first || self.purpose != Purpose::Seed;
-        if let (Source::File(path), false) = (&self.source, with_document) {
+        let with_document = first || self.purpose == Purpose::Dev;
+        if let (Source::File(path), false, None) = (&self.source, with_document, control.file()) {
             tracing::info!(
                 revision = control.consensus().revision(),
                 "the data folder has a document of its own: {} was for the first start (`authoritative` makes it the \
@@ -77,13 +80,16 @@ impl Begin {
                 edit.tokens.push((token_name.to_owned(), Some(token.clone())));
             }
             edit.document = match self.purpose {
-                Purpose::Seed | Purpose::Authoritative if with_document => towards(&view.all()?, &entities),
                 Purpose::Dev => missing(view, &entities)?,
-                Purpose::Seed | Purpose::Authoritative => Vec::new(),
+                _ if first => towards(&view.all()?, &entities),
+                _ => Vec::new(),
             };
             Ok(edit)
         });
         changing.await.map_err(readable)?;
+        if !first {
+            control.apply_file().await;
+        }
         if let Some(warning) = control.nobody() {
             tracing::warn!(path = warning.path, "{}", warning.message);
         }
@@ -116,8 +122,26 @@ fn readable(error: ChangeError) -> anyhow::Error {
 }
 
 impl Control {
-    /// Makes the document that of its file, if it comes from one.
-    pub(crate) async fn take_file(&self) -> Result<(), ChangeError> {
+    /// Makes the document that of its file, if it comes from one; if the file is wrong, all stays as it was.
+    pub(crate) async fn apply_file(&self) {
+        if self.file().is_none() {
+            return;
+        }
+        let taken = self.take_file().await;
+        metric::reloaded(Reloaded::Document, taken.as_ref().map_or(Err(()), |()| Ok(())));
+        match &taken {
+            Ok(()) => return,
+            Err(ChangeError::Invalid(problems)) => {
+                for problem in &problems.0 {
+                    tracing::error!(path = problem.path, "{}", problem.message);
+                }
+            }
+            Err(error) => tracing::error!("{error}"),
+        }
+        tracing::error!("the document was refused whole; the one before stays");
+    }
+
+    async fn take_file(&self) -> Result<(), ChangeError> {
         let Some(path) = self.file() else { return Ok(()) };
         let read = Source::File(path.clone()).read().map_err(|error| match error {
             LoadError::Invalid(problems) => ChangeError::Invalid(problems),

@@ -11,8 +11,9 @@ use trestle_config::{Difference, Entity, Kind, Problem, Problems, is_masked, sec
 
 /// How often a change is tried again because others came first.
 const TRIES: usize = 5;
-/// How long a change may take to be in effect.
+/// How long a change may take to be in effect, and how much longer for each of its entities.
 const DEADLINE: Duration = Duration::from_secs(10);
+const DEADLINE_MORE: Duration = Duration::from_millis(1);
 /// The version that introduced the members of our own kinds.
 const INTRODUCED: u32 = 1;
 
@@ -69,7 +70,9 @@ pub(crate) enum ChangeError {
     #[error("the document comes from {} alone, as `authoritative` is set: change it there", .0.display())]
     ReadOnly(PathBuf),
     /// Nobody knows whether it is in effect.
-    #[error("it is not known whether the change took effect within {} s: look at it, then try again", DEADLINE.as_secs())]
+    #[error(
+        "it is not known whether the change took effect, as it took too long: look at it, then try again"
+    )]
     Unknown,
     /// Others were always faster.
     #[error("others change the document all the time: try again")]
@@ -153,17 +156,21 @@ impl Control {
         let _turn = self.0.turn.lock().await;
         for _ in 0..TRIES {
             // What was acknowledged is compiled here before something is built on it.
-            self.reached(self.0.consensus.revision()).await?;
+            self.reached(self.0.consensus.revision(), DEADLINE).await?;
             let revision = *self.0.applied.borrow();
             let view = View { consensus: &self.0.consensus, revision };
-            let Draft { writes, mut done } = block_in_place(|| self.draft(&view, edit(&view)?, origin))?;
+            let Draft { writes, mut done } = block_in_place(|| self.draft(&view, edit(&view)?))?;
             if intent == Intent::Look || writes.is_empty() {
                 return Ok(done);
             }
+            if let (Some(file), Via::Api, false) = (&self.0.file, origin.via, done.steps.is_empty()) {
+                return Err(ChangeError::ReadOnly(file.clone()));
+            }
+            let deadline = DEADLINE + DEADLINE_MORE * u32::try_from(writes.len()).unwrap_or(u32::MAX);
             let change = Change { expected_revision: Some(revision), writes, origin: origin.to_bytes() };
-            match self.0.consensus.propose(change, DEADLINE).await {
+            match self.0.consensus.propose(change, deadline).await {
                 Ok(revision) => {
-                    self.reached(revision).await?;
+                    self.reached(revision, deadline).await?;
                     done.revision = revision;
                     return Ok(done);
                 }
@@ -177,29 +184,28 @@ impl Control {
         Err(ChangeError::Busy)
     }
 
-    async fn reached(&self, revision: u64) -> Result<(), ChangeError> {
+    async fn reached(&self, revision: u64, deadline: Duration) -> Result<(), ChangeError> {
         let mut applied = self.0.applied.subscribe();
         let reached = applied.wait_for(|applied| *applied >= revision);
-        match tokio::time::timeout(DEADLINE, reached).await {
+        match tokio::time::timeout(deadline, reached).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(ChangeError::Unknown),
         }
     }
 
     /// What is to be written, after all was found to be right.
-    fn draft(&self, view: &View<'_>, edit: Edit, origin: &Origin) -> Result<Draft, ChangeError> {
+    fn draft(&self, view: &View<'_>, edit: Edit) -> Result<Draft, ChangeError> {
         let mut found = self.sealed(view, edit.document)?;
-        if let (Some(file), Via::Api, false) = (&self.0.file, origin.via, found.steps.is_empty()) {
-            return Err(ChangeError::ReadOnly(file.clone()));
-        }
         let changes: Vec<_> = found.steps.iter().map(|step| step.clear.clone()).collect();
-        let warnings = match self.candidate(view.revision + 1, &changes)? {
-            Ok(made) => made.warnings,
-            Err(Problems(problems)) => {
-                found.problems.extend(problems);
-                Vec::new()
-            }
-        };
+        let warnings =
+            match (!changes.is_empty()).then(|| self.candidate(view.revision + 1, &changes)).transpose()? {
+                None => Vec::new(),
+                Some(Ok(made)) => made.warnings,
+                Some(Err(Problems(problems))) => {
+                    found.problems.extend(problems);
+                    Vec::new()
+                }
+            };
         if !found.problems.is_empty() {
             return Err(ChangeError::Invalid(Problems(found.problems)));
         }

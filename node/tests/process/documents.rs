@@ -199,6 +199,7 @@ fn a_file_that_is_the_only_source_is_changed_there() {
     operator.refused(409, "POST /api/keys/tests/revoke", "");
     operator.refused(409, "DELETE /api/keys/tests", "");
     // What would change may be asked, and tokens are not the document's.
+    operator.done("PATCH /api/document?dry_run=true", &format!(r#"{{"models":{{"a":{MODEL}}}}}"#));
     operator.done("POST /api/admin-tokens", r#"{"name":"x","role":"viewer"}"#);
     node.put("gateway.yaml", &format!("{text}models: {{ a: {MODEL} }}\n"));
     eventually("the change of the file", || operator.document()["models"]["a"].is_object().then_some(()));
@@ -222,7 +223,13 @@ fn a_file_fills_an_empty_folder_alone_or_at_each_start() {
     assert_eq!(models.as_object().unwrap().keys().collect::<Vec<_>>(), ["kept"]);
     node.printed("was for the first start");
     drop(node);
-    let node = start(&other, &["--authoritative"]);
-    let models = Operator::of(&node).document()["models"].clone();
-    assert_eq!(models.as_object().unwrap().keys().collect::<Vec<_>>(), ["other"]);
+    for (text, more) in
+        [(&*other, "the document was applied"), ("modles: {}", "refused whole"), ("a: [", "refused whole")]
+    {
+        let node = start(text, &["--authoritative"]);
+        node.printed(more);
+        let models = Operator::of(&node).document()["models"].clone();
+        assert_eq!(models.as_object().unwrap().keys().collect::<Vec<_>>(), ["other"]);
+        assert_eq!(node.chat(KEY, "other").status, 200);
+    }
 }
