@@ -3,7 +3,7 @@
 
 use super::api;
 use axum::response::{IntoResponse, Response};
-use http::header;
+use http::{StatusCode, header};
 use serde_json::{Map, Value, json};
 use std::{fmt::Write as _, sync::LazyLock};
 use utoipa::openapi::OpenApi;
@@ -24,7 +24,7 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| Description::new(&a
         description = "What operators set and ask. Every request but those for this description needs an admin token: \
                        `authorization: Bearer TOKEN`."
     ),
-    security(("admin token" = [])),
+    security(("admin-token" = [])),
     components(schemas(super::Problem))
 )]
 pub(super) struct Base;
@@ -34,12 +34,29 @@ impl Description {
     fn new(api: &OpenApi) -> Self {
         let mut described = serde_json::to_value(api).unwrap_or_default();
         described["components"]["securitySchemes"] =
-            json!({"admin token": {"type": "http", "scheme": "bearer"}});
+            json!({"admin-token": {"type": "http", "scheme": "bearer"}});
+        for (path, item) in members_mut(&mut described["paths"]) {
+            for (method, operation) in members_mut(item) {
+                complete(operation, &format!("{method}{path}"));
+            }
+        }
         let schemas = &mut described["components"]["schemas"];
         for (name, schema) in document_schemas() {
             schemas[name] = schema;
         }
         Self { page: page(&described), json: format!("{described:#}") }
+    }
+}
+
+/// Gives an operation an id that no other has, and each response the description that it must have.
+fn complete(operation: &mut Value, name: &str) {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    operation["operationId"] = words.collect::<Vec<_>>().join("_").into();
+    for (status, response) in members_mut(&mut operation["responses"]) {
+        if response.get("description").is_none() {
+            let status = StatusCode::from_bytes(status.as_bytes()).ok();
+            response["description"] = status.and_then(|status| status.canonical_reason()).into();
+        }
     }
 }
 
@@ -174,6 +191,10 @@ fn link(schema: &Value) -> String {
 
 fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
+}
+
+fn members_mut(value: &mut Value) -> impl Iterator<Item = (&String, &mut Value)> {
+    value.as_object_mut().into_iter().flatten()
 }
 
 fn text(value: &Value) -> String {
