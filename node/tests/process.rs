@@ -10,6 +10,26 @@ mod operator;
 
 #[path = "process/admin.rs"]
 mod admin;
+#[path = "process/cli/audit.rs"]
+mod cli_audit;
+#[path = "process/cli/document.rs"]
+mod cli_document;
+#[path = "process/cli/dry_run.rs"]
+mod cli_dry_run;
+#[path = "process/cli/edit.rs"]
+mod cli_edit;
+#[path = "process/cli/keys.rs"]
+mod cli_keys;
+#[path = "process/cli/page.rs"]
+mod cli_page;
+#[path = "process/cli/revisions.rs"]
+mod cli_revisions;
+#[path = "process/cli/shell.rs"]
+mod cli_shell;
+#[path = "process/cli/tokens.rs"]
+mod cli_tokens;
+#[path = "process/cli/which_node.rs"]
+mod cli_which_node;
 #[path = "process/commands.rs"]
 mod commands;
 #[path = "process/connections.rs"]

@@ -26,9 +26,9 @@ const GRACE: Duration = Duration::from_secs(24 * 3600);
 const GRACE_MAX: Duration = Duration::from_secs(90 * 24 * 3600);
 
 /// Whether a key is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum KeyState {
+pub(crate) enum KeyState {
     /// It is.
     Active,
     /// It is disabled (revoked).
@@ -39,7 +39,7 @@ pub(super) enum KeyState {
 
 impl KeyState {
     /// The state of a key as it is kept.
-    pub(super) fn of(value: &Value, now: SystemTime) -> Self {
+    pub(crate) fn of(value: &Value, now: SystemTime) -> Self {
         let end = value.get("expires_at").and_then(Value::as_str);
         let end = end.and_then(|end| humantime::parse_rfc3339(end).ok());
         if value.get("disabled") == Some(&Value::Bool(true)) {
@@ -48,6 +48,15 @@ impl KeyState {
             Self::Expired
         } else {
             Self::Active
+        }
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Disabled => "disabled",
+            Self::Expired => "expired",
         }
     }
 }

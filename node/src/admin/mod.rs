@@ -17,6 +17,7 @@ mod document;
 mod dry_run;
 mod entities;
 mod keys;
+pub(crate) use keys::KeyState;
 mod revisions;
 mod tokens;
 

@@ -1,5 +1,6 @@
 //! `trestle check`: every problem of a gateway document.
 
+use super::{failure::Done, print};
 use crate::source::{LoadError, compile_file};
 use std::{path::PathBuf, process::ExitCode};
 
@@ -18,20 +19,20 @@ pub(super) struct Check {
 }
 
 impl Check {
-    pub(super) fn run(self) -> ExitCode {
+    pub(super) fn run(self) -> Done {
         let shown = self.file.display().to_string();
-        match compile_file(&self.file) {
+        Ok(match compile_file(&self.file) {
             Ok(compiled) => {
                 for warning in &compiled.warnings {
                     eprintln!("warning: {warning}");
                 }
                 let snapshot = &compiled.snapshot;
-                println!(
-                    "{shown} is valid: {}, {}, {}",
+                print::out(&format!(
+                    "{shown} is valid: {}, {}, {}\n",
                     counted(snapshot.providers.len(), "provider"),
                     counted(snapshot.groups.len(), "model"),
                     counted(snapshot.callers.len(), "key"),
-                );
+                ))?;
                 ExitCode::SUCCESS
             }
             Err(LoadError::Invalid(problems)) => {
@@ -42,7 +43,7 @@ impl Check {
                 eprintln!("error: {error}");
                 ExitCode::from(2)
             }
-        }
+        })
     }
 }
 

@@ -1,6 +1,10 @@
 //! The command line itself: which commands there are.
 
-use super::{check, completions, dev, schema, serve};
+use super::{
+    admin_token, audit, check, completions, dev, document, dry_run,
+    failure::{Done, Failure},
+    keys, revisions, schema, serve,
+};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -18,6 +22,16 @@ Examples:
   trestle check gateway.yaml                   every problem of a document
   trestle serve --document gateway.yaml --watch
   trestle schema > gateway.schema.json         for completion in an editor
+  KEY=$(trestle keys create web)               a key, of a running node
+  trestle document edit                        the document of a running node
+
+Commands that ask a node find it by --url, TRESTLE_URL or a profile, and send the admin token of
+TRESTLE_ADMIN_TOKEN, of --token-file or of the profile. ~/.config/trestle/config.toml:
+  default = \"prod\"
+  [profiles.prod]
+  url = \"https://gateway.example:9090\"
+  token = \"env:PROD_TOKEN\"                     or file:PATH
+  ca = \"ca.pem\"                                for an authority of your own
 
 Logs go to stderr (TRESTLE_LOG sets the filter, such as `debug` or `trestle=debug,warn`), the request
 log to stdout, one JSON object a line.";
@@ -28,25 +42,35 @@ enum Command {
     Serve(Box<serve::Serve>),
     Check(check::Check),
     Schema(schema::Schema),
+    Document(document::Document),
+    Keys(keys::Keys),
+    Revisions(revisions::Revisions),
+    Audit(audit::Audit),
+    AdminToken(admin_token::AdminToken),
+    DryRun(dry_run::DryRun),
     Completions(completions::Completions),
 }
 
 impl Cli {
     /// Runs the command. An error of any kind is printed here and nowhere else.
     pub(crate) fn run(self) -> ExitCode {
-        let done = match self.command {
-            Command::Dev(dev) => dev.run(),
-            Command::Serve(serve) => serve.run(),
-            Command::Check(check) => return check.run(),
+        let done: Done = match self.command {
+            Command::Dev(dev) => dev.run().map(success).map_err(Into::into),
+            Command::Serve(serve) => serve.run().map(success).map_err(Into::into),
+            Command::Check(check) => check.run(),
             Command::Schema(schema) => schema.run(),
+            Command::Document(document) => document.run(),
+            Command::Keys(keys) => keys.run(),
+            Command::Revisions(revisions) => revisions.run(),
+            Command::Audit(audit) => audit.run(),
+            Command::AdminToken(token) => token.run(),
+            Command::DryRun(dry_run) => dry_run.run(),
             Command::Completions(completions) => completions.run(),
         };
-        match done {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("error: {error:#}");
-                ExitCode::FAILURE
-            }
-        }
+        done.unwrap_or_else(Failure::report)
     }
+}
+
+fn success((): ()) -> ExitCode {
+    ExitCode::SUCCESS
 }

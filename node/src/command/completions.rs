@@ -1,8 +1,9 @@
 //! `trestle completions`: a completion script for a shell.
 
+use super::{failure::Done, print};
 use clap::CommandFactory;
 use clap_complete::Shell;
-use std::io::Write;
+use std::process::ExitCode;
 
 /// Print a completion script for a shell.
 #[derive(Debug, clap::Args)]
@@ -17,11 +18,11 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn run(self) -> anyhow::Result<()> {
+    pub(super) fn run(self) -> Done {
         // To memory first: the generator panics where a closed pipe is an ordinary end.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut super::Cli::command(), "trestle", &mut script);
-        std::io::stdout().write_all(&script)?;
-        Ok(())
+        print::out(&String::from_utf8_lossy(&script))?;
+        Ok(ExitCode::SUCCESS)
     }
 }

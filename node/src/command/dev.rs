@@ -15,6 +15,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// The file in the data folder that tells others how to reach the node.
+const FILE: &str = "dev.json";
+
 /// Start a gateway for development: no configuration needed.
 ///
 /// Uses the provider keys that it finds in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, ...) and
@@ -39,21 +42,32 @@ pub(super) struct Dev {
     mock: bool,
 }
 
-/// What `dev.json` holds, for scripts and tests.
+/// What `dev.json` holds, for scripts, tests, and the commands that ask a node.
 #[derive(Deserialize, Serialize)]
-struct DevFile {
-    url: String,
+pub(super) struct DevFile {
+    pub(super) url: String,
     key: String,
     #[serde(default)]
-    admin_token: String,
+    pub(super) admin_token: String,
+}
+
+impl DevFile {
+    /// The one where `trestle dev` has it if nothing else is said; none if there is no such file, or a damaged one.
+    pub(super) fn of_default() -> anyhow::Result<Option<Self>> {
+        let text = private_file::read(&default_folder().join(FILE))?;
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+}
+
+fn default_folder() -> PathBuf {
+    default_data_dir(|name| std::env::var(name).ok()).join("dev")
 }
 
 impl Dev {
     pub(super) fn run(self) -> anyhow::Result<()> {
         boot::logging(LogFormat::Text);
-        let folder =
-            self.data_dir.unwrap_or_else(|| default_data_dir(|name| std::env::var(name).ok()).join("dev"));
-        let path = folder.join("dev.json");
+        let folder = self.data_dir.unwrap_or_else(default_folder);
+        let path = folder.join(FILE);
         let (key, token) = kept_keys(&path)?;
         let vendors = if self.mock { VendorKeys::Ignored } else { VendorKeys::Environment };
         let begin = Begin {

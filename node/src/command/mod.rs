@@ -3,9 +3,31 @@
 mod cli;
 pub(crate) use cli::Cli;
 
+// Commands by themselves.
 mod check;
 mod completions;
-mod dev;
 mod schema;
+
+// Commands that start a node.
+mod dev;
 mod serve;
 mod start;
+
+// Commands that ask a running node.
+mod admin_token;
+mod audit;
+mod document;
+mod dry_run;
+mod edit;
+mod keys;
+mod revisions;
+
+// What those have in common: which node, how it is asked, what is shown.
+mod changes;
+mod client;
+mod failure;
+mod print;
+mod profile;
+mod remote;
+mod table;
+mod verify;

@@ -1,6 +1,7 @@
 //! `trestle schema`: the JSON Schema of the gateway document.
 
-use std::io::Write;
+use super::{failure::Done, print};
+use std::process::ExitCode;
 
 /// Print the JSON Schema of the gateway document.
 #[derive(Debug, clap::Args)]
@@ -12,8 +13,8 @@ Examples:
 pub(super) struct Schema {}
 
 impl Schema {
-    pub(super) fn run(self) -> anyhow::Result<()> {
-        writeln!(std::io::stdout(), "{}", trestle_config::schema().trim_end())?;
-        Ok(())
+    pub(super) fn run(self) -> Done {
+        print::out(&format!("{}\n", trestle_config::schema().trim_end()))?;
+        Ok(ExitCode::SUCCESS)
     }
 }
