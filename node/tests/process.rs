@@ -18,6 +18,8 @@ mod cli_document;
 mod cli_dry_run;
 #[path = "process/cli/edit.rs"]
 mod cli_edit;
+#[path = "process/cli/import.rs"]
+mod cli_import;
 #[path = "process/cli/keys.rs"]
 mod cli_keys;
 #[path = "process/cli/page.rs"]

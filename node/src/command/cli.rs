@@ -3,7 +3,7 @@
 use super::{
     admin_token, audit, check, completions, dev, document, dry_run,
     failure::{Done, Failure},
-    keys, revisions, schema, serve,
+    import, keys, revisions, schema, serve,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -42,6 +42,7 @@ enum Command {
     Serve(Box<serve::Serve>),
     Check(check::Check),
     Schema(schema::Schema),
+    Import(import::Import),
     Document(document::Document),
     Keys(keys::Keys),
     Revisions(revisions::Revisions),
@@ -59,6 +60,7 @@ impl Cli {
             Command::Serve(serve) => serve.run().map(success).map_err(Into::into),
             Command::Check(check) => check.run(),
             Command::Schema(schema) => schema.run(),
+            Command::Import(import) => import.run(),
             Command::Document(document) => document.run(),
             Command::Keys(keys) => keys.run(),
             Command::Revisions(revisions) => revisions.run(),

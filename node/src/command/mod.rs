@@ -6,6 +6,7 @@ pub(crate) use cli::Cli;
 // Commands by themselves.
 mod check;
 mod completions;
+mod import;
 mod schema;
 
 // Commands that start a node.
