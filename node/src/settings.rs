@@ -20,7 +20,7 @@ pub(crate) const MEMBERS: [&str; 17] = [
     "document",
     "authoritative",
     "watch",
-    "admin_token",
+    "root_token",
     "key_encryption_key",
     "key_encryption_key_previous",
     "threads",
@@ -49,7 +49,7 @@ pub(crate) struct Settings {
     /// Apply changes of that file as they happen.
     pub(crate) watch: bool,
     /// A reference to an admin token that is taken beside those in the data folder.
-    pub(crate) admin_token: Option<String>,
+    pub(crate) root_token: Option<String>,
     /// A reference to the key that wraps the data key of sealed secrets.
     pub(crate) key_encryption_key: Option<String>,
     /// A reference to the one before, while it is changed.
@@ -114,7 +114,7 @@ impl Default for Settings {
             document: None,
             authoritative: false,
             watch: false,
-            admin_token: None,
+            root_token: None,
             key_encryption_key: None,
             key_encryption_key_previous: None,
             threads: 0,
@@ -231,7 +231,7 @@ impl Layers {
             document: self.path("document"),
             authoritative: self.switch("authoritative"),
             watch: self.switch("watch"),
-            admin_token: self.reference("admin_token"),
+            root_token: self.reference("root_token"),
             key_encryption_key: self.reference("key_encryption_key"),
             key_encryption_key_previous: self.reference("key_encryption_key_previous"),
             threads: self.number("threads", 0, 1024).map_or(base.threads, |n| n as usize),

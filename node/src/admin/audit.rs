@@ -93,7 +93,8 @@ pub(super) async fn list(
 ) -> Result<Response, Problem> {
     block_in_place(|| {
         let (revision, sha256) = control.consensus().head()?;
-        let history = which.history(&control)?;
+        // No record is newer than the head that is told.
+        let history = which.until(revision).history(&control)?;
         let next = history.last().map(|last| last.revision).filter(|last| *last > 1);
         let items: Vec<AuditRecord> = history.into_iter().map(Into::into).collect();
         if form.format == Format::Jsonl {

@@ -23,8 +23,9 @@ use trestle_config::{Difference, Entity, Kind};
 /// Revisions of a page, where nothing is said, and at most.
 const PAGE: usize = 50;
 const PAGE_MAX: usize = 500;
-/// Changed entities of a page; a revision with more stands alone.
+/// Changed entities of a page, and bytes of their values; a revision with more comes last.
 const STEPS_MAX: usize = 5_000;
+const BYTES_MAX: usize = 8 << 20;
 /// Names of changed entities that a line of the list holds.
 const NAMES_MAX: usize = 20;
 
@@ -39,13 +40,20 @@ pub(super) struct Which {
 }
 
 impl Which {
+    /// None that is newer than this one.
+    pub(super) fn until(self, revision: u64) -> Self {
+        Self { before: Some(self.before.unwrap_or(u64::MAX).min(revision + 1)), ..self }
+    }
+
     pub(super) fn history(&self, control: &Control) -> Result<Vec<Revision>, Problem> {
         let limit = self.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
-        let (mut found, mut before, mut steps) = (Vec::new(), self.before, 0);
-        while found.len() < limit && steps < STEPS_MAX {
+        let (mut found, mut before, mut steps, mut bytes) = (Vec::new(), self.before, 0, 0);
+        while found.len() < limit && steps < STEPS_MAX && bytes < BYTES_MAX {
             let Some(next) = control.consensus().history(before, 1)?.pop() else { break };
             before = Some(next.revision);
             steps += next.steps.len();
+            let values = next.steps.iter().flat_map(|step| [&step.before, &step.after]).flatten();
+            bytes += values.map(Vec::len).sum::<usize>();
             found.push(next);
         }
         Ok(found)

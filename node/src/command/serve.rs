@@ -50,7 +50,7 @@ pub(super) struct Serve {
     watch: bool,
     /// An admin token beside those in the data folder: env:NAME or file:PATH.
     #[arg(long, value_name = "REFERENCE")]
-    admin_token: Option<String>,
+    root_token: Option<String>,
     /// Seals secrets that are given in clear: 32 bytes in hexadecimal or base64, by env:NAME or file:PATH.
     #[arg(long, value_name = "REFERENCE")]
     key_encryption_key: Option<String>,
@@ -103,7 +103,7 @@ impl Serve {
             Some(path) => (Source::File(path.clone()), None),
             None => (Source::environment(key.hash(), VendorKeys::Environment), Some(key)),
         };
-        let own_token = settings.admin_token.as_deref().map(start::own_token).transpose()?;
+        let own_token = settings.root_token.as_deref().map(start::own_token).transpose()?;
         let token = own_token.is_none().then_some(token);
         let begin = Begin {
             folder: settings.data_dir.clone(),
@@ -135,7 +135,7 @@ impl Serve {
             ("listen", &self.listen),
             ("admin_listen", &self.admin_listen),
             ("data_dir", &self.data_dir),
-            ("admin_token", &self.admin_token),
+            ("root_token", &self.root_token),
             ("key_encryption_key", &self.key_encryption_key),
             ("key_encryption_key_previous", &self.key_encryption_key_previous),
             ("tls.cert", &self.tls_cert),

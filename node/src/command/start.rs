@@ -20,10 +20,10 @@ pub(super) fn keyring(settings: &Settings) -> anyhow::Result<Keyring> {
 
 /// The admin token of the node settings.
 pub(super) fn own_token(reference: &str) -> anyhow::Result<TokenEntity> {
-    let token = read(reference).context("admin_token")?;
+    let token = read(reference).context("root_token")?;
     anyhow::ensure!(
         token.len() >= TOKEN_BYTES_MIN,
-        "admin_token: has {} bytes, at least {TOKEN_BYTES_MIN} are wanted; make one with `openssl rand -hex 32`",
+        "root_token: has {} bytes, at least {TOKEN_BYTES_MIN} are wanted; make one with `openssl rand -hex 32`",
         token.len()
     );
     Ok(TokenEntity::new(hash_text(&token), Role::Admin))

@@ -29,13 +29,13 @@ fn later_layers_win() {
 fn every_member_is_read() {
     let layers = from_toml(
         "listen = '[::1]:1'\nadmin_listen = '127.0.0.1:2'\ndata_dir = 'd'\ndocument = 'g.yaml'\nwatch = true
-         authoritative = true\nadmin_token = 'env:ADMIN'\nkey_encryption_key = 'file:/kek'\nkey_encryption_key_previous = 'env:OLD_KEK'
+         authoritative = true\nroot_token = 'env:ADMIN'\nkey_encryption_key = 'file:/kek'\nkey_encryption_key_previous = 'env:OLD_KEK'
          threads = 2\ndrain_ms = 3\nhead_timeout_ms = 4\nidle_timeout_ms = 5\nlog_format = 'text'\nconnections_max = 6
          [tls]\ncert = 'c'\nkey = 'k'",
     );
     let wanted = Settings {
         authoritative: true,
-        admin_token: Some("env:ADMIN".to_owned()),
+        root_token: Some("env:ADMIN".to_owned()),
         key_encryption_key: Some("file:/kek".to_owned()),
         key_encryption_key_previous: Some("env:OLD_KEK".to_owned()),
         listen: "[::1]:1".parse().unwrap(),
@@ -58,7 +58,7 @@ fn every_member_is_read() {
 fn all_problems_come_at_once_each_with_its_place() {
     let mut layers = from_toml(
         "listn = '127.0.0.1:1'\nthreads = [1]\nconnections_max = 0\nwatch = true\nauthoritative = true
-         admin_token = 'secret'\nkey_encryption_key_previous = 'file:'
+         root_token = 'secret'\nkey_encryption_key_previous = 'file:'
          [tls]\ncert = 'c'\nkeys = 'k'\n[extra]\nx = 1",
     );
     layers.add("listen", "localhost".into(), "TRESTLE_LISTEN".into());
@@ -69,7 +69,7 @@ fn all_problems_come_at_once_each_with_its_place() {
         "node.toml: threads: is array",
         "node.toml: connections_max: is 0, must be a whole number from 1",
         "node.toml: authoritative: needs a document",
-        "node.toml: admin_token: must be a reference",
+        "node.toml: root_token: must be a reference",
         "node.toml: key_encryption_key_previous: must be a reference",
         "node.toml: tls.cert: needs `tls.key`",
         "node.toml: tls.keys: unknown member",

@@ -10,7 +10,7 @@ pub(crate) const TOKEN: &str = "trestle-admin-of-the-process-tests";
 impl Start {
     /// With the token of the tests.
     pub(crate) fn administered(self) -> Self {
-        self.arguments(&["--admin-token", "env:TRESTLE_TEST_ADMIN"]).variable("TRESTLE_TEST_ADMIN", TOKEN)
+        self.arguments(&["--root-token", "env:TRESTLE_TEST_ADMIN"]).variable("TRESTLE_TEST_ADMIN", TOKEN)
     }
 
     /// With a key that seals secrets.
