@@ -20,7 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   trestle dev                                  a gateway on 127.0.0.1:8080, no file needed
   trestle check gateway.yaml                   every problem of a document
-  trestle serve --document gateway.yaml --watch
+  trestle serve --document gateway.yaml        what fills an empty data folder
   trestle schema > gateway.schema.json         for completion in an editor
   KEY=$(trestle keys create web)               a key, of a running node
   trestle document edit                        the document of a running node

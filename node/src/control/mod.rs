@@ -25,3 +25,6 @@ pub(crate) use change::{ChangeError, Done, Edit, Intent, View, mask, revisions, 
 
 mod begin;
 pub(crate) use begin::{Begin, Purpose};
+
+#[cfg(test)]
+mod tests;
