@@ -1,8 +1,12 @@
-//! One command, applied: the same on every node, within one transaction. A pure function of the state and the command.
+//! One command, applied: the same on every node. What it will lead to is decided first, by reading; then it is done in as
+//! many transactions as it takes, of which each goes on where the one before came to. A pure function of the state and the
+//! command: how it is cut, or that it was interrupted, does not show in what is there in the end.
 
 use super::{
+    disk::{Disk, DiskError},
     record::{self, RecordError},
-    types::Answer,
+    revise::forgotten_max,
+    types::{Answer, LogId},
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -16,6 +20,8 @@ use trestle_proto::prost::Message;
 const REQUESTS_MAX: u64 = 10_000;
 /// Parts of large changes that wait for their commit; the oldest go first.
 pub(super) const PARTS_MAX: u64 = 4_096;
+/// What the database takes for a key that is written, beside the value: about that much of its page is copied.
+const WRITE_BYTES: usize = 2 * 1024;
 /// Largest value of an entity.
 pub(super) const ENTITY_BYTES_MAX: usize = 1024 * 1024;
 /// Longest kind and id together, and longest origin.
@@ -80,66 +86,202 @@ impl From<ApplyError> for ConflictableTransactionError<RecordError> {
     }
 }
 
-impl Trees<'_> {
-    /// Applies a command, or answers again what was answered to its request.
-    pub(super) fn apply(&self, command: &[u8], head: &mut Head) -> Result<Answer, ApplyError> {
+/// How far a command came that takes several transactions. Each keeps it with what it changed, and the last one removes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Progress {
+    /// The entry of the log.
+    pub(super) log_id: LogId,
+    /// What later commands will lead on from.
+    pub(super) head: Head,
+    /// What it will have led to.
+    pub(super) answer: Answer,
+    pub(super) phase: Phase,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Phase {
+    /// So many writes are done; the next record has this number within the revision.
+    Write { done: usize, part: u32 },
+    /// So many old records may still be removed.
+    Forget { records: u32 },
+    /// The parts before this one are removed.
+    Clear { part: u32 },
+}
+
+impl Progress {
+    /// Nothing is done yet, and nothing will be but to answer.
+    pub(super) fn new(log_id: LogId, head: Head) -> Self {
+        Self { log_id, head, answer: Answer::Nothing, phase: Phase::Clear { part: 0 } }
+    }
+}
+
+/// What a transaction may still write, in bytes. The first thing of each is always done, so that there is an end.
+pub(super) struct Budget(usize);
+
+impl Budget {
+    pub(super) fn new(bytes: usize) -> Self {
+        Self(bytes.max(1))
+    }
+
+    /// A key is written or removed whose value has so many bytes.
+    pub(super) fn spend(&mut self, value_bytes: usize) {
+        self.0 = self.0.saturating_sub(WRITE_BYTES + value_bytes);
+    }
+
+    pub(super) fn is_spent(&self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// What a command asks.
+#[derive(Default)]
+pub(super) struct Task {
+    /// Where the answer is remembered; `None` if it is already, or if nobody asked.
+    request: Option<Vec<u8>>,
+    /// To be kept.
+    part: Option<log::StagePart>,
+    /// To take effect, as far as it has not.
+    change: log::Change,
+    /// The parts that are not needed any more after that.
+    stage: Option<log::StageCommit>,
+}
+
+impl Task {
+    /// Reads what a command asks, and decides what it will lead to.
+    pub(super) fn begin(disk: &Disk, command: &[u8], progress: &mut Progress) -> Result<Self, DiskError> {
         let command = log::Command::decode(command).map_err(RecordError::from)?;
-        let request = [b"r", &command.request_id[..]].concat();
-        if let Some(known) = self.requests.get(&request)? {
-            return Ok(record::read_json(&known)?);
+        let request = request_key(&command);
+        if let Some(known) = disk.requests.get(&request)? {
+            progress.answer = record::read_json(&known)?;
+            return Ok(Self::default());
         }
-        head.at_unix_ms = head.at_unix_ms.max(command.at_unix_ms);
-        let answer = match command.body {
-            Some(Body::Change(change)) => self.change(change, head)?,
-            Some(Body::Part(part)) => self.stage(&part, head)?,
-            Some(Body::Commit(commit)) => self.commit(&commit, head)?,
-            None => Answer::Refused("this version does not know what is asked".to_owned()),
+        progress.head.at_unix_ms = progress.head.at_unix_ms.max(command.at_unix_ms);
+        let mut task = Self { request: Some(request), ..Self::default() };
+        let change = match command.body {
+            Some(Body::Change(change)) => Ok(change),
+            Some(Body::Commit(commit)) => gather(disk, task.stage.insert(commit))?,
+            Some(Body::Part(part)) => {
+                task.part = Some(part);
+                progress.answer = Answer::Staged;
+                return Ok(task);
+            }
+            None => Err("this version does not know what is asked".to_owned()),
         };
-        self.requests.insert(&request[..], record::write_json(&answer)?)?;
-        remember(self.requests, &mut head.requests, REQUESTS_MAX, &request)?;
-        Ok(answer)
+        match change.and_then(|change| refusal(&change).map_or(Ok(change), Err)) {
+            Ok(change) if change.expected_revision.is_some_and(|it| it != progress.head.revision) => {
+                progress.answer = Answer::Conflict(progress.head.revision);
+            }
+            Ok(change) => {
+                progress.head.revision += 1;
+                progress.answer = Answer::Applied(progress.head.revision);
+                progress.phase = Phase::Write { done: 0, part: 0 };
+                task.change = change;
+            }
+            Err(why) => progress.answer = Answer::Refused(why),
+        }
+        Ok(task)
     }
 
-    fn change(&self, change: log::Change, head: &mut Head) -> Result<Answer, ApplyError> {
-        if let Some(why) = refusal(&change) {
-            return Ok(Answer::Refused(why));
+    /// Reads what a command asks that came so far. What it needs for that is still there.
+    pub(super) fn resume(disk: &Disk, command: &[u8], progress: &Progress) -> Result<Self, DiskError> {
+        let command = log::Command::decode(command).map_err(RecordError::from)?;
+        let mut task = Self { request: Some(request_key(&command)), ..Self::default() };
+        let writes = matches!(progress.phase, Phase::Write { .. });
+        match command.body {
+            Some(Body::Change(change)) => task.change = change,
+            Some(Body::Commit(commit)) => {
+                let commit = task.stage.insert(commit);
+                if writes {
+                    task.change = gather(disk, commit)?.map_err(|_| RecordError::Gone)?;
+                }
+            }
+            Some(Body::Part(_)) | None => return Err(RecordError::Gone.into()),
         }
-        if change.expected_revision.is_some_and(|expected| expected != head.revision) {
-            return Ok(Answer::Conflict(head.revision));
+        Ok(task)
+    }
+}
+
+impl Trees<'_> {
+    /// Does as much of a task as one transaction may; whether that was the rest.
+    pub(super) fn advance(
+        &self,
+        task: &Task,
+        progress: &mut Progress,
+        mut budget: Budget,
+    ) -> Result<bool, ApplyError> {
+        let Progress { head, phase, .. } = progress;
+        if let Phase::Write { done, part } = phase {
+            if !self.write_on(&task.change, (done, part), head, &mut budget)? {
+                return Ok(false);
+            }
+            *phase = Phase::Forget { records: forgotten_max(*part) };
         }
-        self.revise(change, head)?;
-        Ok(Answer::Applied(head.revision))
+        if let Phase::Forget { records } = phase {
+            if !self.forget_on(records, head, &mut budget)? {
+                return Ok(false);
+            }
+            *phase = Phase::Clear { part: 0 };
+        }
+        if let (Phase::Clear { part }, Some(stage)) = (phase, &task.stage)
+            && !self.clear_on(stage, part, &mut budget)?
+        {
+            return Ok(false);
+        }
+        if let Some(part) = &task.part {
+            let key = part_key(&part.stage_id, part.part);
+            self.stages.insert(&key[..], record::write_bytes(&part.data))?;
+            remember(self.stages, &mut head.parts, PARTS_MAX, &key)?;
+        }
+        if let Some(request) = &task.request {
+            self.requests.insert(&request[..], record::write_json(&progress.answer)?)?;
+            remember(self.requests, &mut head.requests, REQUESTS_MAX, request)?;
+        }
+        Ok(true)
     }
 
-    fn stage(&self, part: &log::StagePart, head: &mut Head) -> Result<Answer, ApplyError> {
-        let key = part_key(&part.stage_id, part.part);
-        self.stages.insert(&key[..], record::write_bytes(&part.data))?;
-        remember(self.stages, &mut head.parts, PARTS_MAX, &key)?;
-        Ok(Answer::Staged)
+    /// Goes on removing the parts of a change; whether that is done.
+    fn clear_on(
+        &self,
+        stage: &log::StageCommit,
+        next: &mut u32,
+        budget: &mut Budget,
+    ) -> Result<bool, ApplyError> {
+        while *next < stage.parts {
+            if budget.is_spent() {
+                return Ok(false);
+            }
+            let Some(part) = self.stages.remove(part_key(&stage.stage_id, *next))? else { break };
+            budget.spend(part.len());
+            *next += 1;
+        }
+        Ok(true)
     }
+}
 
-    fn commit(&self, commit: &log::StageCommit, head: &mut Head) -> Result<Answer, ApplyError> {
-        let mut whole = Vec::new();
-        for part in 0..commit.parts {
-            let key = part_key(&commit.stage_id, part);
-            let Some(data) = self.stages.remove(&key[..])? else {
-                return Ok(Answer::Refused("parts of the change are gone: send it again".to_owned()));
-            };
-            whole.extend_from_slice(record::read_bytes(&data)?);
-        }
-        if digest(&whole) != commit.sha256 {
-            return Ok(Answer::Refused("the parts of the change are not what was sent".to_owned()));
-        }
-        match log::Change::decode(&whole[..]) {
-            Ok(change) => self.change(change, head),
-            Err(error) => Ok(Answer::Refused(format!("the parts are no change: {error}"))),
-        }
+/// The change of all parts, or why there is none.
+fn gather(disk: &Disk, commit: &log::StageCommit) -> Result<Result<log::Change, String>, DiskError> {
+    let mut whole = Vec::new();
+    for part in 0..commit.parts {
+        let Some(data) = disk.stages.get(part_key(&commit.stage_id, part))? else {
+            return Ok(Err("parts of the change are gone: send it again".to_owned()));
+        };
+        whole.extend_from_slice(record::read_bytes(&data)?);
     }
+    if digest(&whole) != commit.sha256 {
+        return Ok(Err("the parts of the change are not what was sent".to_owned()));
+    }
+    let change = log::Change::decode(Bytes::from(whole));
+    Ok(change.map_err(|error| format!("the parts are no change: {error}")))
 }
 
 /// The SHA-256 of bytes.
 pub(super) fn digest(bytes: &[u8]) -> Bytes {
     Bytes::copy_from_slice(&Sha256::digest(bytes))
+}
+
+fn request_key(command: &log::Command) -> Vec<u8> {
+    [b"r", &command.request_id[..]].concat()
 }
 
 fn part_key(stage: &[u8], part: u32) -> Vec<u8> {

@@ -33,6 +33,9 @@ pub(super) enum DiskError {
     /// A value.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The disk failed meanwhile; the next start goes on with it.
+    #[error("a change is half applied: the next start finishes it")]
+    Unfinished,
 }
 
 impl DiskError {
@@ -68,7 +71,8 @@ pub(super) struct Disk {
     pub(super) log: Tree,
     /// Vote, committed, purged, and the node's number.
     pub(super) meta: Tree,
-    /// The state machine's own: what was applied, the members, the head of the revisions.
+    /// The state machine's own: what was applied, the members, the head of the revisions, the progress of a
+    /// large change.
     pub(super) state: Tree,
     /// Entities by kind, a zero byte, and id.
     pub(super) entities: Tree,

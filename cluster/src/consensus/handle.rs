@@ -121,7 +121,8 @@ impl Consensus {
         let waiting = raft.wait(Some(START));
         let leads = waiting.current_leader(folder.node, "the first election").await;
         leads.map_err(|error| start(&error))?;
-        // What the log holds beyond the state is applied first: else a look would show less than was acknowledged.
+        // What the log holds beyond the state is applied first: else a look would show less than was acknowledged, or find
+        // half of a change and be refused.
         raft.ensure_linearizable().await.map_err(|error| start(&error))?;
         let set_aside = folder.set_aside.clone();
         Ok(Opened { consensus: Self { raft, machine, _folder: folder }, set_aside })
@@ -138,7 +139,10 @@ impl Consensus {
             return Err(ProposeError::Refused(message));
         }
         let body = if length > PART_BYTES {
-            self.stage(&change.encode_to_vec(), deadline).await?
+            let encoded = change.encode_to_vec();
+            // It may be large, and is read again from its parts.
+            drop(change);
+            self.stage(encoded, deadline).await?
         } else {
             Body::Change(change)
         };
@@ -151,7 +155,7 @@ impl Consensus {
     }
 
     /// Sends a large change in parts; what makes them take effect.
-    async fn stage(&self, change: &[u8], deadline: Instant) -> Result<Body, ProposeError> {
+    async fn stage(&self, change: Vec<u8>, deadline: Instant) -> Result<Body, ProposeError> {
         let stage_id = random()?;
         let mut parts = 0;
         for data in change.chunks(PART_BYTES) {
@@ -160,7 +164,7 @@ impl Consensus {
             self.command(Body::Part(part), deadline).await?;
             parts += 1;
         }
-        let sha256 = Bytes::copy_from_slice(&Sha256::digest(change));
+        let sha256 = Bytes::copy_from_slice(&Sha256::digest(&change));
         Ok(Body::Commit(log::StageCommit { stage_id, parts, sha256 }))
     }
 

@@ -60,14 +60,14 @@ impl LogStore {
         Ok(entries)
     }
 
-    fn state(&self) -> Result<LogState<Types>, DiskError> {
+    pub(super) fn state(&self) -> Result<LogState<Types>, DiskError> {
         let purged: Option<LogId> = self.get(PURGED)?;
         let last = self.disk.log.last()?.map(|(_, value)| read(&value)).transpose()?;
         let last = last.map(|entry| entry.log_id).max(purged);
         Ok(LogState { last_purged_log_id: purged, last_log_id: last })
     }
 
-    fn write(&self, entries: impl IntoIterator<Item = Entry>) -> Result<(), DiskError> {
+    pub(super) fn write(&self, entries: impl IntoIterator<Item = Entry>) -> Result<(), DiskError> {
         let mut batch = sled::Batch::default();
         for entry in entries {
             batch.insert(&entry.log_id.index.to_be_bytes(), write(entry)?);

@@ -1,8 +1,8 @@
 //! The state machine: commands applied in transactions that hold what they changed together with how far they came, so
-//! that a crash applies again and never half.
+//! that after a crash a command is applied again, or goes on, and nobody sees half of it.
 
 use super::{
-    apply::{Head, Trees},
+    apply::{Budget, Head, Progress, Task, Trees},
     disk::{Disk, DiskError},
     record::{self, RecordError},
     snapshot::{self, SnapshotFile},
@@ -27,6 +27,11 @@ use tokio::sync::watch;
 const APPLIED: &str = "applied";
 const MEMBERS: &str = "members";
 const HEAD: &str = "head";
+/// How far the entry after the last applied one came; there is none if nothing is half applied.
+const PROGRESS: &str = "progress";
+/// A transaction writes about so much, as `Budget` counts: some 450 small entities. The database holds all copies of pages
+/// that it makes within one transaction until the end of that.
+const TRANSACTION_BYTES: usize = 1024 * 1024;
 
 type Aborted = ConflictableTransactionError<RecordError>;
 
@@ -36,6 +41,7 @@ pub(super) struct StateMachine {
     disk: Disk,
     snapshots: PathBuf,
     revisions_kept: u64,
+    transaction_bytes: usize,
     /// Held to write while something is applied, to read while somebody must see one state of all trees.
     turn: Arc<RwLock<()>>,
     revision: Arc<watch::Sender<u64>>,
@@ -46,7 +52,14 @@ impl StateMachine {
     pub(super) fn new(disk: Disk, snapshots: PathBuf, revisions_kept: u64) -> Result<Self, DiskError> {
         let head: Head = get(&disk, HEAD)?.unwrap_or_default();
         let revision = Arc::new(watch::Sender::new(head.revision));
-        Ok(Self { disk, snapshots, revisions_kept, turn: Arc::default(), revision })
+        let transaction_bytes = TRANSACTION_BYTES;
+        Ok(Self { disk, snapshots, revisions_kept, transaction_bytes, turn: Arc::default(), revision })
+    }
+
+    /// The same, with transactions of another size.
+    #[cfg(test)]
+    pub(super) fn in_transactions_of(self, transaction_bytes: usize) -> Self {
+        Self { transaction_bytes, ..self }
     }
 
     /// The last revision, as it grows.
@@ -60,34 +73,87 @@ impl StateMachine {
         look: impl FnOnce(&Disk, &Head) -> Result<T, DiskError>,
     ) -> Result<T, DiskError> {
         let _turn = self.turn.read().unwrap_or_else(PoisonError::into_inner);
+        self.whole()?;
         look(&self.disk, &get(&self.disk, HEAD)?.unwrap_or_default())
     }
 
-    fn apply_all(&self, entries: &[Entry]) -> Result<Vec<Answer>, DiskError> {
+    pub(super) fn apply_all(&self, entries: &[Entry]) -> Result<Vec<Answer>, DiskError> {
         let _turn = self.turn.write().unwrap_or_else(PoisonError::into_inner);
-        let begun: Head = get(&self.disk, HEAD)?.unwrap_or_default();
+        entries.iter().map(|entry| self.apply(entry)).collect()
+    }
+
+    fn apply(&self, entry: &Entry) -> Result<Answer, DiskError> {
+        let (task, mut progress) = self.begin(entry)?;
+        while !self.advance(entry, &task, &mut progress)? {}
+        self.revision.send_replace(progress.head.revision);
+        Ok(progress.answer)
+    }
+
+    /// What an entry asks, and how far it came.
+    pub(super) fn begin(&self, entry: &Entry) -> Result<(Task, Progress), DiskError> {
+        let begun: Option<Progress> = get(&self.disk, PROGRESS)?;
+        if let (Some(progress), EntryPayload::Normal(Proposal(command))) = (&begun, &entry.payload)
+            && progress.log_id == entry.log_id
+        {
+            let task = Task::resume(&self.disk, command, progress)?;
+            return Ok((task, progress.clone()));
+        }
+        if begun.is_some() {
+            return Err(DiskError::Unfinished);
+        }
+        let mut progress = Progress::new(entry.log_id, get(&self.disk, HEAD)?.unwrap_or_default());
+        let task = match &entry.payload {
+            EntryPayload::Normal(Proposal(command)) => Task::begin(&self.disk, command, &mut progress)?,
+            EntryPayload::Blank | EntryPayload::Membership(_) => Task::default(),
+        };
+        Ok((task, progress))
+    }
+
+    /// One transaction: goes on with an entry; whether it is done.
+    pub(super) fn advance(
+        &self,
+        entry: &Entry,
+        task: &Task,
+        progress: &mut Progress,
+    ) -> Result<bool, DiskError> {
         let Disk { state, entities, revisions, values, requests, stages, .. } = &self.disk;
         let together = (state, entities, revisions, values, requests, stages);
-        let applied = together.transaction(|(state, entities, revisions, values, requests, stages)| {
-            let trees =
-                Trees { entities, revisions, values, requests, stages, revisions_kept: self.revisions_kept };
+        let advanced = together.transaction(|(state, entities, revisions, values, requests, stages)| {
+            let revisions_kept = self.revisions_kept;
+            let trees = Trees { entities, revisions, values, requests, stages, revisions_kept };
             // The database may ask for another try.
-            let mut head = begun.clone();
-            let answers = entries.iter().map(|entry| apply(entry, state, &trees, &mut head));
-            let answers = answers.collect::<Result<Vec<_>, Aborted>>()?;
-            if let Some(last) = entries.last() {
-                put(state, APPLIED, &last.log_id)?;
+            let mut progress = progress.clone();
+            let done = trees.advance(task, &mut progress, Budget::new(self.transaction_bytes))?;
+            if !done {
+                put(state, PROGRESS, &progress)?;
+                return Ok((done, progress));
             }
-            put(state, HEAD, &head)?;
-            Ok((answers, head.revision))
+            if let EntryPayload::Membership(members) = &entry.payload {
+                put(state, MEMBERS, &Membership::new(Some(entry.log_id), members.clone()))?;
+            }
+            put(state, APPLIED, &entry.log_id)?;
+            put(state, HEAD, &progress.head)?;
+            if state.get(PROGRESS)?.is_some() {
+                state.remove(PROGRESS)?;
+            }
+            Ok((done, progress))
         });
-        let (answers, revision) = applied.map_err(failed)?;
-        self.revision.send_replace(revision);
-        Ok(answers)
+        let (done, advanced) = advanced.map_err(failed)?;
+        *progress = advanced;
+        Ok(done)
+    }
+
+    /// Half of a change is nobody's to see: it is there only if the disk failed meanwhile.
+    fn whole(&self) -> Result<(), DiskError> {
+        match self.disk.state.contains_key(PROGRESS)? {
+            true => Err(DiskError::Unfinished),
+            false => Ok(()),
+        }
     }
 
     fn snapshot(&self) -> Result<Snapshot<Types>, DiskError> {
         let _turn = self.turn.read().unwrap_or_else(PoisonError::into_inner);
+        self.whole()?;
         let last_log_id: Option<LogId> = get(&self.disk, APPLIED)?;
         let last_membership: Membership = get(&self.disk, MEMBERS)?.unwrap_or_default();
         let mut unique = [0; 8];
@@ -150,22 +216,6 @@ fn get<T: DeserializeOwned>(disk: &Disk, name: &str) -> Result<Option<T>, DiskEr
 fn put(state: &TransactionalTree, name: &str, content: &impl serde::Serialize) -> Result<(), Aborted> {
     state.insert(name, record::write_json(content).map_err(Aborted::Abort)?)?;
     Ok(())
-}
-
-fn apply(
-    entry: &Entry,
-    state: &TransactionalTree,
-    trees: &Trees<'_>,
-    head: &mut Head,
-) -> Result<Answer, Aborted> {
-    match &entry.payload {
-        EntryPayload::Blank => Ok(Answer::Nothing),
-        EntryPayload::Normal(Proposal(command)) => Ok(trees.apply(command, head)?),
-        EntryPayload::Membership(members) => {
-            put(state, MEMBERS, &Membership::new(Some(entry.log_id), members.clone()))?;
-            Ok(Answer::Nothing)
-        }
-    }
 }
 
 fn failed(error: TransactionError<RecordError>) -> DiskError {

@@ -2,17 +2,19 @@
 
 use super::{
     Change, Consensus, OpenError, ProposeError, Write,
-    apply::{Head, Trees},
+    apply::Head,
     disk::Disk,
     log_store::LogStore,
     record,
     snapshot::SnapshotFile,
     state_machine::StateMachine,
-    types::{Answer, StorageError, Types},
+    types::{Answer, Entry, LogId, Proposal, StorageError, Types},
 };
-use openraft::testing::{StoreBuilder, Suite};
+use openraft::{
+    EntryPayload,
+    testing::{StoreBuilder, Suite},
+};
 use sha2::{Digest, Sha256};
-use sled::Transactional;
 use std::{fs, path::Path, time::Duration};
 use tempfile::TempDir;
 use trestle_proto::log::{self, command::Body};
@@ -20,6 +22,7 @@ use trestle_proto::prost::Message;
 
 mod damage;
 mod history;
+mod interrupted;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -184,35 +187,39 @@ async fn damaged_data_is_set_aside_whole() {
     opened.consensus.propose(change(None, vec![write("key", "b", Some("2"))]), DEADLINE).await.unwrap();
 }
 
-/// Applies commands straight to trees.
+/// Applies commands without a log.
 struct Bench {
     _folder: TempDir,
-    disk: Disk,
-    head: Head,
-    kept: u64,
+    machine: StateMachine,
+    applied: u64,
+}
+
+fn command(index: u64, request: u64, at_unix_ms: u64, body: Body) -> Entry {
+    let request_id = request.to_be_bytes().to_vec().into();
+    let command = log::Command { request_id, at_unix_ms, body: Some(body) }.encode_to_vec();
+    let log_id = LogId::new(openraft::CommittedLeaderId::new(1, 1), index);
+    Entry { log_id, payload: EntryPayload::Normal(Proposal(command)) }
 }
 
 impl Bench {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
-        let disk = Disk::open(&folder.path().join("db")).unwrap();
-        Self { _folder: folder, disk, head: Head::default(), kept: 10 }
+        let machine = stores(folder.path()).1;
+        Self { _folder: folder, machine, applied: 0 }
     }
 
     fn apply(&mut self, request: u64, at_unix_ms: u64, body: Body) -> Answer {
-        let request_id = request.to_be_bytes().to_vec().into();
-        let command = log::Command { request_id, at_unix_ms, body: Some(body) }.encode_to_vec();
-        let Disk { entities, revisions, values, requests, stages, .. } = &self.disk;
-        let together = (entities, revisions, values, requests, stages);
-        let applied = together.transaction(|(entities, revisions, values, requests, stages)| {
-            let mut head = self.head.clone();
-            let trees = Trees { entities, revisions, values, requests, stages, revisions_kept: self.kept };
-            let answer = trees.apply(&command, &mut head)?;
-            Ok::<_, sled::transaction::ConflictableTransactionError<record::RecordError>>((answer, head))
-        });
-        let (answer, head) = applied.unwrap();
-        self.head = head;
-        answer
+        self.applied += 1;
+        let answers = self.machine.apply_all(&[command(self.applied, request, at_unix_ms, body)]).unwrap();
+        answers.into_iter().next().unwrap()
+    }
+
+    fn head(&self) -> Head {
+        self.machine.look(|_, head| Ok(head.clone())).unwrap()
+    }
+
+    fn disk(&self) -> Disk {
+        self.machine.look(|disk, _| Ok(disk.clone())).unwrap()
     }
 
     fn set(&mut self, request: u64, at_unix_ms: u64, id: &str, value: &str) -> Answer {
@@ -227,9 +234,9 @@ fn a_request_that_comes_again_is_answered_again() {
     assert_eq!(bench.set(1, 10, "a", "1"), Answer::Applied(1));
     assert_eq!(bench.set(2, 20, "a", "2"), Answer::Applied(2));
     assert_eq!(bench.set(1, 30, "a", "1"), Answer::Applied(1));
-    assert_eq!((bench.head.revision, bench.head.at_unix_ms), (2, 20));
+    assert_eq!((bench.head().revision, bench.head().at_unix_ms), (2, 20));
     let key = record::entity_key("key", "a");
-    let entity: log::Entity = record::read(&bench.disk.entities.get(key).unwrap().unwrap()).unwrap();
+    let entity: log::Entity = record::read(&bench.disk().entities.get(key).unwrap().unwrap()).unwrap();
     assert_eq!((entity.revision, &entity.value[..]), (2, &b"2"[..]));
 }
 
@@ -242,7 +249,7 @@ fn time_never_goes_back_and_records_are_chained() {
     let many = (0..80).map(|n| write("key", &format!("many-{n}"), Some("1"))).collect();
     bench.apply(4, 0, Body::Change(change(None, many).into()));
     let (mut previous, mut found) = ([0; 32], Vec::new());
-    for pair in &bench.disk.revisions {
+    for pair in &bench.disk().revisions {
         let (_, value) = pair.unwrap();
         let record: log::Revision = record::read(&value).unwrap();
         assert_eq!(record.previous_sha256, previous[..]);
@@ -253,7 +260,7 @@ fn time_never_goes_back_and_records_are_chained() {
         found,
         [(1, 0, 50, 1), (2, 0, 50, 1), (3, 0, 60, 1), (4, 0, 60, 32), (4, 1, 60, 32), (4, 2, 60, 16)]
     );
-    assert_eq!(previous, bench.head.sha256);
+    assert_eq!(previous, bench.head().sha256);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! value of the database, in pieces.
 
 use super::{
-    apply::ApplyError,
+    apply::{ApplyError, Budget},
     disk::{DiskError, VALUE_BYTES_MAX},
     record::{self, RecordError},
 };
@@ -38,8 +38,13 @@ fn place(tree: &TransactionalTree, sha256: &[u8], value: &Bytes) -> Result<log::
 }
 
 /// One fewer refers to a value; without any it goes.
-pub(super) fn release(tree: &TransactionalTree, sha256: &[u8]) -> Result<(), ApplyError> {
+pub(super) fn release(
+    tree: &TransactionalTree,
+    sha256: &[u8],
+    budget: &mut Budget,
+) -> Result<(), ApplyError> {
     let known = tree.get(sha256)?.ok_or(RecordError::Gone)?;
+    budget.spend(known.len());
     let mut held: log::Value = record::read(&known)?;
     held.references = held.references.saturating_sub(1);
     if held.references > 0 {
@@ -48,6 +53,7 @@ pub(super) fn release(tree: &TransactionalTree, sha256: &[u8]) -> Result<(), App
     }
     tree.remove(sha256)?;
     for piece in 0..held.pieces {
+        budget.spend(PIECE_BYTES);
         tree.remove(piece_key(sha256, piece))?;
     }
     Ok(())
