@@ -23,15 +23,33 @@ const POWERLESS: i32 = 99;
 /// Now and then a change is so large that it is sent in parts, or a snapshot is made.
 const LARGE_EVERY: u64 = 7;
 const SNAPSHOT_EVERY: u64 = 11;
+/// In rounds of their own each change has so many entities besides, so that it is applied in several transactions, of which
+/// the database writes some before the last one is made.
+const MANY: usize = 3_000;
+const MANY_BYTES: usize = 800;
+const MANY_ROUNDS: u32 = 5;
+const MANY_LIFE_MS_MAX: u64 = 1_000;
+/// What the numbers of such a change end with.
+const WITH_MANY: char = '+';
 
 fn main() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     match env::var_os("TRESTLE_CRASH_FOLDER") {
         Some(folder) => runtime.block_on(write(Path::new(&folder))),
         None => runtime.block_on(async {
-            again_and_again("killed", ROUNDS, killed).await?;
             let forget = forget()?;
-            again_and_again("without power", ROUNDS / 2, |folder| powerless(folder, &forget)).await
+            again_and_again("killed", ROUNDS, |folder| killed(&mut writer(folder)?, LIFE_MS_MAX)).await?;
+            let cut = |folder: &Path| powerless(&mut writer(folder)?, &forget);
+            again_and_again("without power", ROUNDS / 2, cut).await?;
+            let many = |folder: &Path| {
+                let mut writer = writer(folder)?;
+                writer.env("TRESTLE_CRASH_MANY", "");
+                anyhow::Ok(writer)
+            };
+            let life = |folder: &Path| killed(&mut many(folder)?, MANY_LIFE_MS_MAX);
+            again_and_again("killed in large changes", MANY_ROUNDS, life).await?;
+            let cut = |folder: &Path| powerless(&mut many(folder)?, &forget);
+            again_and_again("without power in large changes", MANY_ROUNDS, cut).await
         }),
     }
 }
@@ -42,10 +60,10 @@ async fn open(folder: &Path) -> anyhow::Result<Consensus> {
     Ok(opened.consensus)
 }
 
-/// The value of both entities, which always change together, and the revision.
+/// The value of both entities, which always change together, and the revision. What changes with them is of the same.
 fn look(consensus: &Consensus) -> anyhow::Result<(u64, u64)> {
     let (revision, entities) = consensus.entities()?;
-    let mut values = Vec::new();
+    let (mut values, mut with_many) = (Vec::new(), false);
     for entity in entities.iter().filter(|entity| entity.kind == "number") {
         ensure!(
             entity.revision == revision,
@@ -53,28 +71,43 @@ fn look(consensus: &Consensus) -> anyhow::Result<(u64, u64)> {
             entity.id,
             entity.revision
         );
-        values.push(std::str::from_utf8(&entity.value)?.trim_end_matches('.').parse()?);
+        let value = std::str::from_utf8(&entity.value)?;
+        with_many |= value.ends_with(WITH_MANY);
+        values.push(value.trim_end_matches(['.', WITH_MANY]).parse()?);
     }
-    match values[..] {
-        [] => Ok((0, revision)),
-        [one, other] if one == other => Ok((one, revision)),
+    let number = match values[..] {
+        [] => 0,
+        [one, other] if one == other => one,
         _ => bail!("half of a change: {values:?}"),
+    };
+    let mut count = 0;
+    for entity in entities.iter().filter(|entity| entity.kind == "many") {
+        let whole = entity.revision == revision && entity.value == many_value(number);
+        ensure!(whole, "{} of many is of revision {}, not {revision}", entity.id, entity.revision);
+        count += 1;
     }
+    ensure!(count == if with_many { MANY } else { 0 }, "{count} of many");
+    let steps = consensus.record(revision)?.map_or(0, |record| record.steps.len());
+    ensure!(revision == 0 || steps == count + 2, "the record of {revision} has {steps} steps");
+    Ok((number, revision))
 }
 
 /// Counts up, and says each number once it is acknowledged.
 async fn write(folder: &Path) -> anyhow::Result<()> {
+    let with_many = env::var_os("TRESTLE_CRASH_MANY").is_some();
     let consensus = open(folder).await?;
     let (from, mut revision) = look(&consensus)?;
     for number in from + 1.. {
-        let large = if number % LARGE_EVERY == 0 { ".".repeat(25_000) } else { String::new() };
+        let large = match number % LARGE_EVERY == 0 {
+            _ if with_many => WITH_MANY.to_string(),
+            true => ".".repeat(25_000),
+            false => String::new(),
+        };
         let value = || Some(format!("{number}{large}").into_bytes());
         let write = |id: &str| Write { kind: "number".into(), id: id.into(), introduced: 1, value: value() };
-        let change = Change {
-            expected_revision: Some(revision),
-            writes: vec![write("one"), write("other")],
-            origin: Vec::new(),
-        };
+        let mut writes = vec![write("one"), write("other")];
+        writes.extend((0..if with_many { MANY } else { 0 }).map(|n| many(n, number)));
+        let change = Change { expected_revision: Some(revision), writes, origin: Vec::new() };
         revision = consensus.propose(change, DEADLINE).await?;
         let mut out = std::io::stdout().lock();
         writeln!(out, "{number} {revision}")?;
@@ -84,6 +117,14 @@ async fn write(folder: &Path) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+fn many(n: usize, number: u64) -> Write {
+    Write { kind: "many".into(), id: n.to_string(), introduced: 1, value: Some(many_value(number)) }
+}
+
+fn many_value(number: u64) -> Vec<u8> {
+    format!("{number:0MANY_BYTES$}").into_bytes()
 }
 
 /// What a writer said last: number and revision.
@@ -131,11 +172,11 @@ fn writer(folder: &Path) -> anyhow::Result<Command> {
 }
 
 /// Starts a writer and kills it once it has said something.
-fn killed(folder: &Path) -> anyhow::Result<Option<Said>> {
-    let mut writer = writer(folder)?.spawn()?;
+fn killed(writer: &mut Command, life_ms_max: u64) -> anyhow::Result<Option<Said>> {
+    let mut writer = writer.spawn()?;
     let mut lines = BufReader::new(writer.stdout.take().context("no output")?).lines();
     let mut last = lines.next().context("the writer ended by itself")??;
-    sleep(Duration::from_millis(random()? % LIFE_MS_MAX));
+    sleep(Duration::from_millis(random()? % life_ms_max));
     writer.kill()?;
     for line in lines {
         last = line?;
@@ -145,9 +186,9 @@ fn killed(folder: &Path) -> anyhow::Result<Option<Said>> {
 }
 
 /// Runs a writer until its disk has forgotten what was not synced. It may end before it has said anything.
-fn powerless(folder: &Path, forget: &Path) -> anyhow::Result<Option<Said>> {
+fn powerless(writer: &mut Command, forget: &Path) -> anyhow::Result<Option<Said>> {
     let after = random()? % CALLS_MAX;
-    let ended = writer(folder)?.env("LD_PRELOAD", forget).env("FORGET_AFTER", after.to_string()).output()?;
+    let ended = writer.env("LD_PRELOAD", forget).env("FORGET_AFTER", after.to_string()).output()?;
     let error = String::from_utf8_lossy(&ended.stderr);
     ensure!(ended.status.code() == Some(POWERLESS), "the writer ended by itself: {error}");
     String::from_utf8(ended.stdout)?.lines().last().map(said).transpose()
