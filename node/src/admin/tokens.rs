@@ -108,6 +108,9 @@ pub(super) async fn create(
         if view.token(&name)?.is_some() {
             return Err(ChangeError::Exists(format!("an admin token `{name}`")));
         }
+        if control.consensus().page(TOKENS, None, TOKENS_MAX)?.1.len() == TOKENS_MAX {
+            return Err(ChangeError::Exists(format!("as many as {TOKENS_MAX} admin tokens")));
+        }
         Ok(Edit { tokens: vec![(name.clone(), Some(token.clone()))], ..Edit::default() })
     });
     let revision = changing.await?.revision;

@@ -125,6 +125,13 @@ impl View<'_> {
         Ok(self.all_now()?.1)
     }
 
+    /// The providers: what secrets of others stand in.
+    fn providers(&self) -> Result<Vec<Kept>, ChangeError> {
+        let stored = self.consensus.page(Kind::Provider.name(), None, usize::MAX)?.1;
+        let kept = stored.into_iter().filter_map(|stored| Kept::read(stored).transpose());
+        Ok(kept.collect::<Result<_, _>>()?)
+    }
+
     /// The document's entities as they were at a revision.
     pub(crate) fn at(&self, revision: u64) -> Result<Vec<Kept>, ChangeError> {
         let stored = self.consensus.entities_at(revision)?.ok_or(ChangeError::NotKept(revision))?;
@@ -291,7 +298,8 @@ impl Control {
             if let Some(known) = known.iter().find(same) {
                 return Ok(known.clone());
             }
-            let elsewhere = view.all().unwrap_or_default().into_iter().find_map(|mut kept| {
+            let others = view.providers().map_err(|error| error.to_string())?;
+            let elsewhere = others.into_iter().find_map(|mut kept| {
                 let values = secret_values(&mut kept.entity).into_iter();
                 values.map(|(_, value)| value.clone()).find(|value| same(&value))
             });

@@ -20,51 +20,48 @@ pub(super) struct Compiled {
     pub(super) broken: Option<Problems>,
 }
 
-/// A compilation, its warnings and the files that it took secrets from.
+/// A compilation and its warnings.
 pub(super) struct Made {
     pub(super) compilation: Compilation,
     pub(super) warnings: Vec<Problem>,
-    pub(super) read: ReadFiles,
 }
+
+/// What came of compiling, and the files that secrets were taken from: also where nothing came of it, so that the same
+/// wrong file is not tried again and again.
+pub(super) type Attempt = (Result<Made, Problems>, ReadFiles);
 
 impl Compiled {
     /// Compiles all entities. Those that do not compile leave it empty and broken.
     pub(super) fn load(consensus: &Consensus, keyring: &Keyring) -> anyhow::Result<Self> {
         let revision = consensus.revision();
-        match all(consensus, keyring, revision)? {
-            Ok(made) => {
-                warn(&made.warnings);
-                let watched = Watched::new(made.read);
-                Ok(Self { compilation: made.compilation, revision, watched, broken: None })
-            }
-            Err(problems) => {
-                let compilation = Compilation::new(&NodeSecrets::unsealed());
-                Ok(Self { compilation, revision, watched: Watched::default(), broken: Some(problems) })
-            }
-        }
+        let compilation = Compilation::new(&NodeSecrets::unsealed());
+        let mut compiled = Self { compilation, revision, watched: Watched::default(), broken: None };
+        compiled.take(revision, all(consensus, keyring, revision)?);
+        Ok(compiled)
     }
 
     /// The compilation with these changes.
-    pub(super) fn with(
-        &self,
-        revision: u64,
-        changes: &[Difference],
-        keyring: &Keyring,
-    ) -> Result<Made, Problems> {
+    pub(super) fn with(&self, revision: u64, changes: &[Difference], keyring: &Keyring) -> Attempt {
         let secrets = NodeSecrets::new(keyring);
         let mut compilation = self.compilation.clone();
-        let warnings = compilation.change(revision, changes, &secrets)?;
-        Ok(Made { compilation, warnings, read: secrets.read() })
+        let warnings = compilation.change(revision, changes, &secrets);
+        (warnings.map(|warnings| Made { compilation, warnings }), secrets.read())
+    }
+
+    /// Takes up what was made of all entities: files that none of them refers to are watched no longer.
+    pub(super) fn take_all(&mut self, revision: u64, attempt: Attempt) {
+        self.watched = Watched::default();
+        self.take(revision, attempt);
     }
 
     /// Takes up what was made, or remembers why nothing was.
-    pub(super) fn take(&mut self, revision: u64, made: Result<Made, Problems>) {
+    pub(super) fn take(&mut self, revision: u64, (made, read): Attempt) {
         self.revision = revision;
+        self.watched.extend(read);
         match made {
             Ok(made) => {
                 warn(&made.warnings);
                 self.compilation = made.compilation;
-                self.watched.extend(made.read);
                 self.broken = None;
             }
             Err(problems) => {
@@ -85,13 +82,18 @@ fn warn(warnings: &[Problem]) {
 }
 
 /// Compiles all entities, page by page: first what keys refer to.
-pub(super) fn all(
-    consensus: &Consensus,
-    keyring: &Keyring,
-    revision: u64,
-) -> anyhow::Result<Result<Made, Problems>> {
+pub(super) fn all(consensus: &Consensus, keyring: &Keyring, revision: u64) -> anyhow::Result<Attempt> {
     let secrets = NodeSecrets::new(keyring);
-    let mut compilation = Compilation::new(&secrets);
+    let made = all_with(consensus, revision, &secrets)?;
+    Ok((made, secrets.read()))
+}
+
+fn all_with(
+    consensus: &Consensus,
+    revision: u64,
+    secrets: &NodeSecrets<'_>,
+) -> anyhow::Result<Result<Made, Problems>> {
+    let mut compilation = Compilation::new(secrets);
     let mut base = Vec::new();
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Key) {
         for_pages(consensus, kind, |page| {
@@ -101,13 +103,13 @@ pub(super) fn all(
             Ok(())
         })?;
     }
-    let mut warnings = match compilation.change(revision, &base, &secrets) {
+    let mut warnings = match compilation.change(revision, &base, secrets) {
         Ok(warnings) => warnings,
         Err(problems) => return Ok(Err(problems)),
     };
     let mut wrong = Vec::new();
     for_pages(consensus, Kind::Key, |page| {
-        match keys(page, &mut compilation, (revision, &secrets))? {
+        match keys(page, &mut compilation, (revision, secrets))? {
             Ok(more) => warnings.extend(more),
             Err(Problems(problems)) => wrong.extend(problems),
         }
@@ -116,7 +118,7 @@ pub(super) fn all(
     if !wrong.is_empty() {
         return Ok(Err(Problems(wrong)));
     }
-    Ok(Ok(Made { compilation, warnings, read: secrets.read() }))
+    Ok(Ok(Made { compilation, warnings }))
 }
 
 /// Compiles a page of keys. They are read as what they are, which is much faster than by way of all that could be; only if
@@ -169,5 +171,5 @@ pub(super) fn mended(
     let mut compilation = Compilation::new(&secrets);
     let changes: Vec<_> = entities.into_values().collect();
     let warnings = compilation.change(revision, &changes, &secrets)?;
-    Ok(Made { compilation, warnings, read: secrets.read() })
+    Ok(Made { compilation, warnings })
 }

@@ -131,7 +131,7 @@ impl Control {
     ) -> anyhow::Result<Result<Made, Problems>> {
         let compiled = self.compiled();
         if compiled.broken.is_none() {
-            return Ok(compiled.with(revision, changes, &self.0.keyring));
+            return Ok(compiled.with(revision, changes, &self.0.keyring).0);
         }
         drop(compiled);
         let mut entities = BTreeMap::new();
@@ -142,6 +142,11 @@ impl Control {
             }
         }
         Ok(compiled::mended(entities, changes, (revision, &self.0.keyring)))
+    }
+
+    /// Whether a file that a secret came from is no longer what was read.
+    pub(super) fn files_changed(&self) -> bool {
+        self.compiled().watched.changed()
     }
 
     fn compiled(&self) -> MutexGuard<'_, Compiled> {
@@ -161,7 +166,7 @@ impl Control {
                     Err(_) => return,
                 },
                 _ = looks.tick() => block_in_place(|| {
-                    if self.compiled().watched.changed() {
+                    if self.files_changed() {
                         tracing::info!("a file with a secret has changed");
                         self.refresh();
                     }
@@ -188,8 +193,9 @@ impl Control {
         let caught_up = match self.0.consensus.changed_since(compiled.revision) {
             Ok(Some((revision, changed))) => self.apply(&mut compiled, revision, changed),
             Ok(None) => {
+                let read = self.read_tokens().and_then(|()| self.read_data_key());
                 self.rebuild(&mut compiled);
-                self.read_tokens().and_then(|()| self.read_data_key())
+                read
             }
             Err(error) => Err(error.into()),
         };
@@ -224,7 +230,7 @@ impl Control {
     fn rebuild(&self, compiled: &mut Compiled) {
         let revision = self.0.consensus.revision();
         match compiled::all(&self.0.consensus, &self.0.keyring, revision) {
-            Ok(made) => compiled.take(revision, made),
+            Ok(attempt) => compiled.take_all(revision, attempt),
             Err(error) => tracing::error!("the entities cannot be read: {error:#}"),
         }
         self.publish(compiled);

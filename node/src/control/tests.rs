@@ -113,3 +113,38 @@ async fn without_a_store_the_snapshot_stays() {
     assert!(control.snapshot().groups.contains_key("good"));
     assert_eq!(control.view().all().unwrap().len(), 1, "what is kept can be looked at");
 }
+
+/// Neither a file that nobody refers to any more, nor one that is wrong, is read again and again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_taken_once_for_each_change() {
+    let (folder, files) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = |name: &str| files.path().join(name);
+    for name in ["a", "b"] {
+        std::fs::write(path(name), name).unwrap();
+    }
+    let control = begin(folder.path()).await;
+    let key = |name: &str| {
+        let value = json!({"value": format!("file:{}", path(name).display())});
+        Difference::Set(Entity::new(Kind::Key, name, value))
+    };
+    let both = [key("a"), key("b")];
+    let edit = |document: &[Difference]| Edit { document: document.to_vec(), ..Edit::default() };
+    control.change(&origin(), Intent::Apply, |_| Ok(edit(&both))).await.unwrap();
+    assert!(!control.files_changed());
+    std::fs::write(path("a"), "b").unwrap();
+    control.refresh();
+    assert!(control.broken().unwrap().to_string().contains("is the same key"));
+    assert!(!control.files_changed(), "it was read, though nothing came of it");
+    std::fs::write(path("a"), "c").unwrap();
+    let mended = async {
+        while control.broken().is_some() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, mended).await.expect("what mends the file is noticed");
+    let gone = [Difference::Removed(Kind::Key, "a".to_owned())];
+    control.change(&origin(), Intent::Apply, |_| Ok(edit(&gone))).await.unwrap();
+    std::fs::write(path("a"), "d").unwrap();
+    control.refresh();
+    assert!(control.broken().is_none() && !control.files_changed(), "nobody refers to it");
+}
