@@ -22,7 +22,7 @@ use std::time::SystemTime;
 use tokio::task::block_in_place;
 use trestle_config::{Difference, Entity, Kind};
 
-/// Entities of a page, where nothing is said, and at most.
+/// Entities of a page, where nothing is said, and at most. So many are read at once, too: each may have a mebibyte.
 const PAGE: usize = 100;
 const PAGE_MAX: usize = 1_000;
 /// Entities that one request looks at; with filters a page may be shorter than its limit though there are more.
@@ -113,9 +113,9 @@ fn page(control: &Control, kind: Kind, filter: &Filter, limit: usize) -> Result<
     let (now, mut after, mut looked_at) = (SystemTime::now(), filter.after.clone(), 0);
     let mut page = Page { items: Vec::new(), next: None, revision: 0 };
     loop {
-        let (revision, stored) = control.consensus().page(kind.name(), after.as_deref(), PAGE_MAX)?;
+        let (revision, stored) = control.consensus().page(kind.name(), after.as_deref(), PAGE)?;
         page.revision = revision;
-        let ends = stored.len() < PAGE_MAX;
+        let ends = stored.len() < PAGE;
         for stored in stored {
             if page.items.len() == limit || looked_at == LOOKED_AT_MAX {
                 page.next = after;
