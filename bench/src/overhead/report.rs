@@ -16,7 +16,7 @@ use super::turns::Turns;
 const ADDED_P50_US: u64 = 200;
 const ADDED_P99_US: u64 = 1_000;
 /// Memory of one idle node.
-const IDLE_MIB: u64 = 16;
+const IDLE_MIB: u64 = 24;
 
 /// One case.
 #[derive(Debug, Serialize)]
