@@ -4,9 +4,7 @@
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use trestle_dialect::{
-    Dialect, Envelope, Look, Quirks, StreamContext, Target, inbound, json::Raw, outbound, sse,
-};
+use trestle_dialect::{Dialect, Envelope, Look, Quirks, StreamContext, Target, inbound, json::Raw, outbound};
 
 const CHUNK: &[u8] = b"data: {\"id\":\"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWx\",\"object\":\"chat.completion.chunk\",\"created\":1700000000,\"model\":\"gpt-4o-mini-2024-07-18\",\"service_tier\":\"default\",\"system_fingerprint\":\"fp_0123456789\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"},\"logprobs\":null,\"finish_reason\":null}],\"usage\":null}\n\n";
 const BLOCK: &[u8] = b"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\" word\"}}\n\n";
@@ -40,7 +38,11 @@ fn looks(c: &mut Criterion) {
         for (name, look) in [("commit", Look::Commit), ("meter", Look::Meter)] {
             group.bench_function(format!("{} {name}", dialect.name()), |b| {
                 b.iter(|| {
-                    sse::events(black_box(block)).filter(|event| codec.glance(event, look).content).count()
+                    dialect
+                        .framing()
+                        .events(black_box(block))
+                        .filter(|event| codec.glance(event, look).content)
+                        .count()
                 });
             });
         }
@@ -64,7 +66,7 @@ fn translations(c: &mut Criterion) {
             (outbound(from).decode_events(), inbound(to).encode_events(&context()));
         let (mut events, mut out, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
         let mut step = |block: &[u8]| {
-            for event in sse::events(block) {
+            for event in from.framing().events(block) {
                 let _ = reader.decode(&event, &mut events);
             }
             out.clear();

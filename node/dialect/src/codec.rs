@@ -1,6 +1,6 @@
 //! The seams of this crate: what a dialect must do towards clients (`Inbound`) and towards providers (`Outbound`).
 
-use crate::{Edits, Envelope, Failure, Fault, Refusal, Target, ir, json::Raw, sse};
+use crate::{Edits, Envelope, Failure, Fault, Framing, Refusal, Target, frame, ir, json::Raw};
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,19 +12,45 @@ pub enum Dialect {
     /// OpenAI Chat Completions.
     #[serde(rename = "openai-chat")]
     OpenAiChat,
+    /// OpenAI Responses.
+    #[serde(rename = "openai-responses")]
+    OpenAiResponses,
     /// Anthropic Messages.
     AnthropicMessages,
+    /// Gemini `generateContent`.
+    Gemini,
+    /// Bedrock Converse.
+    BedrockConverse,
+    /// Cohere v2 Chat.
+    CohereChat,
 }
 
 impl Dialect {
     /// Every dialect that we speak.
     pub const ALL: [Self; 2] = [Self::OpenAiChat, Self::AnthropicMessages];
 
+    /// How the events of a streamed answer are told apart.
+    pub const fn framing(self) -> Framing {
+        match self {
+            Self::BedrockConverse => Framing::EventStream,
+            _ => Framing::Sse,
+        }
+    }
+
+    /// Whether the model stands in the path of a request, and not in its body.
+    pub const fn model_in_path(self) -> bool {
+        matches!(self, Self::Gemini | Self::BedrockConverse)
+    }
+
     /// The name in the document, logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OpenAiChat => "openai-chat",
+            Self::OpenAiResponses => "openai-responses",
             Self::AnthropicMessages => "anthropic-messages",
+            Self::Gemini => "gemini",
+            Self::BedrockConverse => "bedrock-converse",
+            Self::CohereChat => "cohere-chat",
         }
     }
 }
@@ -34,6 +60,7 @@ pub fn inbound(dialect: Dialect) -> &'static dyn Inbound {
     match dialect {
         Dialect::OpenAiChat => &crate::openai_chat::OpenAiChat,
         Dialect::AnthropicMessages => &crate::anthropic_messages::AnthropicMessages,
+        _ => unimplemented!(),
     }
 }
 
@@ -42,12 +69,14 @@ pub fn outbound(dialect: Dialect) -> &'static dyn Outbound {
     match dialect {
         Dialect::OpenAiChat => &crate::openai_chat::OpenAiChat,
         Dialect::AnthropicMessages => &crate::anthropic_messages::AnthropicMessages,
+        _ => unimplemented!(),
     }
 }
 
 /// The client's side of a dialect.
 pub trait Inbound: Send + Sync {
-    /// Reads a request. Errors name the member at fault. `ir::Request::needs` tells which features it uses.
+    /// Reads a request. Errors name the member at fault. `ir::Request::needs` tells which features it uses. Where the
+    /// path names the model, `model` and `stream` are left as they are by default.
     fn decode_request(&self, envelope: &Envelope) -> Result<ir::Request, Refusal>;
 
     /// Whether the client asked for usage at the end of a stream (always true where the dialect has no such switch).
@@ -92,7 +121,7 @@ pub trait Outbound: Send + Sync {
 
     /// A quick look at one event of a stream that is passed on unchanged. Tolerates anything. With `Look::Meter`
     /// (after the commit point) it may take every event with data that is not a keep-alive for content.
-    fn glance(&self, event: &sse::Event<'_>, look: Look) -> Glance;
+    fn glance(&self, event: &frame::Event<'_>, look: Look) -> Glance;
 
     /// The member of a whole answer that holds its usage.
     fn usage_member(&self) -> &'static str;
@@ -101,7 +130,9 @@ pub trait Outbound: Send + Sync {
     fn usage(&self, member: Raw<'_>) -> Option<ir::Usage>;
 
     /// Usage in the last bytes of an answer that was too large to be read whole.
-    fn usage_in_tail(&self, tail: &[u8]) -> Option<ir::Usage>;
+    fn usage_in_tail(&self, tail: &[u8]) -> Option<ir::Usage> {
+        crate::usage::find(tail, self.usage_member(), |member| self.usage(member))
+    }
 }
 
 /// How closely to look at an event.
@@ -155,7 +186,7 @@ pub struct StreamContext {
 /// Reads the events of one streamed answer.
 pub trait DecodeEvents: Send {
     /// Appends what the event means; an error event becomes `ir::Event::Fault`. The error says what makes no sense.
-    fn decode(&mut self, event: &sse::Event<'_>, out: &mut Vec<ir::Event>) -> Result<(), String>;
+    fn decode(&mut self, event: &frame::Event<'_>, out: &mut Vec<ir::Event>) -> Result<(), String>;
 
     /// Whether the proper end has been seen. False at the end of the bytes means that the upstream died.
     fn ended(&self) -> bool;

@@ -1,7 +1,12 @@
 //! Wire formats: what vendors put on the wire, and one representation between them. No I/O, no clock.
 
 pub mod json;
+
+pub mod event_stream;
 pub mod sse;
+
+pub mod frame;
+pub use frame::Framing;
 
 mod envelope;
 pub use envelope::{Edits, Envelope, Pieces};

@@ -1,5 +1,9 @@
 //! Server-sent events by the whole grammar of the HTML standard, on bytes.
 
+use crate::{
+    Framing,
+    frame::{self, Event},
+};
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::{memchr2, memrchr2};
 use std::borrow::Cow;
@@ -15,11 +19,6 @@ pub struct Reader {
     at_start: bool,
 }
 
-/// An event is larger than the bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an event of the stream is larger than {0} bytes")]
-pub struct TooLarge(pub usize);
-
 impl Reader {
     /// Events up to this size.
     pub fn new(event_bytes_max: usize) -> Self {
@@ -34,7 +33,7 @@ impl Reader {
     /// is awaited, so that no event waits for the next one in streams that use one kind of line end.
     ///
     /// After an error what waited is gone, and the stream cannot go on.
-    pub fn feed(&mut self, mut chunk: Bytes) -> Result<Bytes, TooLarge> {
+    pub fn feed(&mut self, mut chunk: Bytes) -> Result<Bytes, frame::Error> {
         if self.at_start {
             chunk = match self.cut_mark(chunk) {
                 Some(rest) => rest,
@@ -87,12 +86,13 @@ impl Reader {
     }
 
     /// The same answer however the stream was cut into chunks: no event, complete or not, may be too large.
-    fn check_size(&mut self, block: &[u8]) -> Result<(), TooLarge> {
+    fn check_size(&mut self, block: &[u8]) -> Result<(), frame::Error> {
         let max = self.event_bytes_max;
-        let too_large = |block: &[u8]| block.len() > max && events(block).any(|event| event.raw.len() > max);
+        let too_large =
+            |block: &[u8]| block.len() > max && Framing::Sse.events(block).any(|event| event.raw.len() > max);
         if self.waiting.len() > max || too_large(block) {
             self.waiting = BytesMut::new();
-            return Err(TooLarge(max));
+            return Err(frame::Error::TooLarge(max));
         }
         Ok(())
     }
@@ -120,32 +120,8 @@ fn last_end(bytes: &[u8], from: usize) -> usize {
     0
 }
 
-/// One event in a block; borrowed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event<'a> {
-    /// All its bytes with its empty line, as they came.
-    pub raw: &'a [u8],
-    /// The value of its `event` field; empty if it has none.
-    pub name: &'a [u8],
-    /// Its `data` lines, joined by a line feed if there are several; `None` for a mere comment or blank line.
-    pub data: Option<Cow<'a, [u8]>>,
-}
-
-/// The events in a block that `Reader::feed` returned. Their `raw` parts follow each other without gaps.
-pub fn events(block: &[u8]) -> impl Iterator<Item = Event<'_>> {
-    let mut rest = block;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let (event, behind) = first_event(rest);
-        rest = behind;
-        Some(event)
-    })
-}
-
 /// The first event, and the bytes behind it.
-fn first_event(bytes: &[u8]) -> (Event<'_>, &[u8]) {
+pub(crate) fn first_event(bytes: &[u8]) -> (Event<'_>, &[u8]) {
     let mut event = Event { raw: bytes, name: b"", data: None };
     let mut rest = bytes;
     while !rest.is_empty() {

@@ -2,18 +2,16 @@
 
 use crate::json::Raw;
 use memchr::memmem;
-use std::sync::LazyLock;
 
-static NAME: LazyLock<memmem::FinderRev<'static>> = LazyLock::new(|| memmem::FinderRev::new("\"usage\""));
-
-/// Calls `read` with the value of the top-level member `usage`. It is looked for from the end, where vendors put it:
+/// Calls `read` with the value of the top-level member of that name. It is looked for from the end, where vendors put it:
 /// inside of a string the name could stand only with escaped quotes. What follows it must close the body and nothing
 /// else; where it does not (a `usage` deeper down) the whole body is read.
-pub(crate) fn find<T>(body: &[u8], read: impl Fn(Raw<'_>) -> Option<T>) -> Option<T> {
-    let at = NAME.rfind(body)?;
-    match quick(body.get(at + 7..)?) {
+pub(crate) fn find<T>(body: &[u8], name: &str, read: impl Fn(Raw<'_>) -> Option<T>) -> Option<T> {
+    let quoted = format!("\"{name}\"");
+    let at = memmem::rfind(body, quoted.as_bytes())?;
+    match quick(body.get(at + quoted.len()..)?) {
         Some(value) => Raw::parse(value).ok().and_then(read),
-        None => Raw::parse(body).ok()?.get("usage").and_then(read),
+        None => Raw::parse(body).ok()?.get(name).and_then(read),
     }
 }
 
@@ -61,7 +59,7 @@ mod tests {
 
     #[test]
     fn only_the_top_level_counts() {
-        let n = |body: &str| find(body.as_bytes(), |usage| usage.get("n")?.u64());
+        let n = |body: &str| find(body.as_bytes(), "usage", |usage| usage.get("n")?.u64());
         let cases = [
             (r#"{"a":1,"usage":{"n":1}}"#, Some(1)),
             (r#"{"usage" : { "n" : 2, "s": "}\"" } , "b":[{}], "c":"}" } "#, Some(2)),

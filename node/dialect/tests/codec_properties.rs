@@ -13,10 +13,10 @@ use strategies::{
     json::{any_json, mutated},
 };
 use trestle_dialect::{
-    Dialect, Envelope, Look, Quirks, StreamContext, Target, inbound,
+    Dialect, Envelope, Look, Quirks, StreamContext, Target, frame, inbound,
     ir::{Event, Request, Response},
     json::Raw,
-    outbound, sse,
+    outbound,
 };
 
 fn context() -> StreamContext {
@@ -70,7 +70,7 @@ fn stream_survives(dialect: Dialect, response: &Response) -> Result<(), TestCase
     let wire = encode_all(dialect, &stream(response));
     grammar::check(dialect, &wire).map_err(TestCaseError::fail)?;
     let (mut reader, mut events) = (outbound(dialect).decode_events(), Vec::new());
-    for event in sse::events(&wire) {
+    for event in dialect.framing().events(&wire) {
         reader.decode(&event, &mut events).unwrap();
     }
     prop_assert!(reader.ended());
@@ -120,10 +120,11 @@ fn answer_is_handled(body: &Value) -> Result<(), TestCaseError> {
 }
 
 fn events_are_handled(bodies: &[Value]) -> Result<(), TestCaseError> {
-    let wire: String = bodies.iter().map(|body| format!("data: {body}\n\n")).collect();
     for dialect in Dialect::ALL {
         let (mut reader, mut events) = (outbound(dialect).decode_events(), Vec::new());
-        for event in sse::events(wire.as_bytes()) {
+        for body in bodies {
+            let (name, data) = (body["type"].as_str().unwrap_or_default(), body.to_string().into_bytes());
+            let event = frame::Event { raw: b"", name: name.as_bytes(), data: Some(data.into()) };
             outbound(dialect).glance(&event, Look::Commit);
             outbound(dialect).glance(&event, Look::Meter);
             if reader.decode(&event, &mut events).is_err() {
@@ -243,7 +244,7 @@ proptest! {
     #[test]
     fn any_bytes_are_handled(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
         let body = Bytes::from(bytes);
-        let event = sse::Event { raw: &body, name: b"error", data: Some(body.as_ref().into()) };
+        let event = frame::Event { raw: &body, name: b"error", data: Some(body.as_ref().into()) };
         for dialect in Dialect::ALL {
             outbound(dialect).usage_in_tail(&body);
             outbound(dialect).decode_fault(502, &body);

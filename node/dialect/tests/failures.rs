@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
-use trestle_dialect::{Attempt, Category, Dialect, Failure, inbound, sse};
+use trestle_dialect::{Attempt, Category, Dialect, Failure, inbound};
 
 fn failure<'a>(category: Category, attempts: &'a [Attempt]) -> Failure<'a> {
     Failure {
@@ -83,10 +83,13 @@ fn every_category_has_its_type() {
 fn events_end_no_stream() {
     for dialect in Dialect::ALL {
         let bytes = inbound(dialect).encode_failure_event(&failure(Category::Overloaded, &[]));
-        let events: Vec<_> = sse::events(&bytes).collect();
+        let events: Vec<_> = dialect.framing().events(&bytes).collect();
         assert_eq!(events.len(), 1, "one event, and no end");
-        let name: &[u8] = if dialect == Dialect::AnthropicMessages { b"error" } else { b"" };
-        assert_eq!(events[0].name, name);
+        let name = match dialect {
+            Dialect::AnthropicMessages => "error",
+            _ => "",
+        };
+        assert_eq!(events[0].name, name.as_bytes());
         let data = events[0].data.as_deref().unwrap();
         assert_eq!(data, inbound(dialect).encode_failure(&failure(Category::Overloaded, &[])));
         let mut decoded = Vec::new();

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use trestle_dialect::{Dialect, Glance, Look, ir::Usage, outbound, sse};
+use trestle_dialect::{Dialect, Glance, Look, ir::Usage, outbound};
 
 fn look(dialect: Dialect, block: &str, look: Look) -> Glance {
-    let event = sse::events(block.as_bytes()).next().unwrap();
+    let event = dialect.framing().events(block.as_bytes()).next().unwrap();
     outbound(dialect).glance(&event, look)
 }
 

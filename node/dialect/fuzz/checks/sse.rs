@@ -3,7 +3,11 @@
 #![allow(clippy::expect_used)] // a panic here is a failed check
 
 use bytes::Bytes;
-use trestle_dialect::sse::{Event, Reader, TooLarge, events};
+use trestle_dialect::{
+    Framing,
+    frame::{Error, Event},
+    sse::Reader,
+};
 
 /// Behind the last byte of this value stand the sizes of the chunks.
 const SIZES_MARK: u8 = 0xff;
@@ -55,7 +59,7 @@ fn cut(stream: &[u8], sizes: &[u8]) -> Vec<Bytes> {
 }
 
 /// The blocks, and what is left at the end.
-fn feed(chunks: &[Bytes], event_bytes_max: usize) -> Result<(Vec<Bytes>, Bytes), TooLarge> {
+fn feed(chunks: &[Bytes], event_bytes_max: usize) -> Result<(Vec<Bytes>, Bytes), Error> {
     let mut reader = Reader::new(event_bytes_max);
     let mut blocks = Vec::new();
     for chunk in chunks {
@@ -66,6 +70,10 @@ fn feed(chunks: &[Bytes], event_bytes_max: usize) -> Result<(Vec<Bytes>, Bytes),
     let last = reader.finish();
     assert!(reader.finish().is_empty());
     Ok((blocks, last))
+}
+
+fn events(block: &[u8]) -> impl Iterator<Item = Event<'_>> {
+    Framing::Sse.events(block)
 }
 
 fn ends_with_event(block: &[u8]) -> bool {

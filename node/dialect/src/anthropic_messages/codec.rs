@@ -3,10 +3,9 @@
 use super::{edit, error, events, request, response, usage};
 use crate::{
     DecodeEvents, Edits, EncodeEvents, Encoded, Envelope, Failure, Fault, Glance, Inbound, Look, Outbound,
-    Refusal, StreamContext, Target, fault,
+    Refusal, StreamContext, Target, fault, frame,
     ir::{self, Features},
     json::Raw,
-    sse,
 };
 use bytes::Bytes;
 
@@ -68,7 +67,7 @@ impl Outbound for AnthropicMessages {
         fault::decode(status, body)
     }
 
-    fn glance(&self, event: &sse::Event<'_>, look: Look) -> Glance {
+    fn glance(&self, event: &frame::Event<'_>, look: Look) -> Glance {
         events::glance(event, look)
     }
 
@@ -78,9 +77,5 @@ impl Outbound for AnthropicMessages {
 
     fn usage(&self, member: Raw<'_>) -> Option<ir::Usage> {
         usage::decode(member)
-    }
-
-    fn usage_in_tail(&self, tail: &[u8]) -> Option<ir::Usage> {
-        crate::usage::find(tail, usage::decode)
     }
 }

@@ -57,6 +57,7 @@ pub(super) fn decode(body: &Bytes) -> Result<Response, String> {
         blocks,
         stop: decode_stop(text(stop_reason)),
         stop_sequence: text(stop_sequence),
+        logprobs: Vec::new(),
         usage: usage.and_then(usage::decode),
         attachments,
     })
@@ -115,6 +116,9 @@ pub(super) fn encode(response: &Response, context: &StreamContext) -> Encoded {
         Some(sequence) => out.text(sequence),
         None => out.null(),
     }
+    if !response.logprobs.is_empty() {
+        dropped::note(&mut dropped, "logprobs");
+    }
     out.key("usage");
     usage::encode(&response.usage.unwrap_or_default(), &mut out);
     dropped::attachments(&response.attachments, SELF, "", &mut out, &mut dropped);
@@ -142,10 +146,14 @@ pub(super) fn write_head(out: &mut Writer, (id, model): (&Text, &Text), context:
 
 fn write_block(block: &Block, out: &mut Writer, dropped: &mut Vec<String>) {
     let parent = "content[].";
+    let carried;
     let (kind, name, text) = match &block.kind {
         BlockKind::Text(text) | BlockKind::Refusal(text) => ("text", "text", text),
-        BlockKind::Thinking { text, .. } => ("thinking", "thinking", text),
-        BlockKind::RedactedThinking { data } => ("redacted_thinking", "data", data),
+        BlockKind::Thinking(text) => ("thinking", "thinking", text),
+        BlockKind::RedactedThinking(sealed) => {
+            carried = sealed.carried(SELF);
+            ("redacted_thinking", "data", &carried)
+        }
         BlockKind::ToolUse { id, .. } => ("tool_use", "id", id),
         BlockKind::Opaque { dialect, json } if *dialect == SELF => return out.json(json),
         other => return dropped::note(dropped, format!("{parent}{}", other.type_name())),
@@ -156,11 +164,6 @@ fn write_block(block: &Block, out: &mut Writer, dropped: &mut Vec<String>) {
     out.key(name);
     out.text(text);
     match &block.kind {
-        // Clients demand the member; reasoning of other vendors has none.
-        BlockKind::Thinking { signature, .. } => {
-            out.key("signature");
-            out.text(signature.as_ref().unwrap_or(&Text::default()));
-        }
         BlockKind::ToolUse { name, input, .. } => {
             out.key("name");
             out.text(name);
@@ -168,6 +171,11 @@ fn write_block(block: &Block, out: &mut Writer, dropped: &mut Vec<String>) {
             write_tool_input(input, out, parent, dropped);
         }
         _ => {}
+    }
+    // Clients demand the member in reasoning, which may have none.
+    if block.signature.is_some() || matches!(block.kind, BlockKind::Thinking(_)) {
+        out.key("signature");
+        out.text(&block.signature.as_ref().map(|signature| signature.carried(SELF)).unwrap_or_default());
     }
     dropped::attachments(&block.attachments, SELF, parent, out, dropped);
     out.end_object();

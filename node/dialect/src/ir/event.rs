@@ -1,6 +1,6 @@
 //! The events of a streamed answer. Blocks open and close; indexes count from 0 without gaps.
 
-use super::{Json, StopReason, Text, Usage};
+use super::{Citation, Json, Sealed, StopReason, Text, TokenLogprob, Usage};
 use crate::{Dialect, Fault};
 
 /// One step of a streamed answer.
@@ -34,6 +34,8 @@ pub enum Event {
         /// Which one.
         index: u32,
     },
+    /// How likely the tokens were that came since the last ones.
+    Logprobs(Vec<TokenLogprob>),
     /// Why the answer ended; after all blocks.
     Stop {
         /// The reason.
@@ -70,10 +72,7 @@ pub enum BlockStart {
     /// Reasoning follows.
     Thinking,
     /// Reasoning that only the vendor can read, complete.
-    RedactedThinking {
-        /// The opaque data.
-        data: Text,
-    },
+    RedactedThinking(Sealed),
     /// A tool call; its arguments follow.
     ToolUse {
         /// The id of the call.
@@ -99,11 +98,13 @@ pub enum Delta {
     Text(Text),
     /// Of the reasoning.
     Thinking(Text),
-    /// The signature of the reasoning.
-    Signature(Text),
+    /// The vendor's proof of the block; comes whole.
+    Signature(Sealed),
+    /// Where the text comes from.
+    Citation(Citation),
     /// Of the text of a tool's arguments.
     ToolInput(Text),
-    /// A delta that is not modelled (citations, ...).
+    /// A delta that is not modelled.
     Opaque {
         /// Where it came from.
         dialect: Dialect,

@@ -1,6 +1,6 @@
 //! Messages and their blocks.
 
-use super::{Json, Text};
+use super::{Citation, Json, Sealed, Text};
 use crate::{Dialect, json::Raw};
 use std::borrow::Cow;
 
@@ -35,15 +35,19 @@ pub struct Message {
 pub struct Block {
     /// What it is.
     pub kind: BlockKind,
-    /// A cache mark, as the vendor wrote it (Anthropic `cache_control`).
+    /// A cache mark, in the words of Anthropic (`{"type": "ephemeral", "ttl": "1h"}`).
     pub cache: Option<Json>,
+    /// The vendor's proof of the block: of reasoning, and with Gemini of tool calls and texts as well.
+    pub signature: Option<Sealed>,
+    /// Where it comes from.
+    pub citations: Vec<Citation>,
     /// Members that are not modelled.
     pub attachments: Vec<Attachment>,
 }
 
 impl From<BlockKind> for Block {
     fn from(kind: BlockKind) -> Self {
-        Self { kind, cache: None, attachments: Vec::new() }
+        Self { kind, cache: None, signature: None, citations: Vec::new(), attachments: Vec::new() }
     }
 }
 
@@ -77,18 +81,10 @@ pub enum BlockKind {
         /// The tool failed.
         is_error: bool,
     },
-    /// Visible reasoning. The signature is opaque and goes back verbatim.
-    Thinking {
-        /// The reasoning, or its summary.
-        text: Text,
-        /// The vendor's proof that it is unchanged.
-        signature: Option<Text>,
-    },
-    /// Reasoning that only the vendor can read; it goes back verbatim.
-    RedactedThinking {
-        /// The opaque data.
-        data: Text,
-    },
+    /// Visible reasoning, or its summary.
+    Thinking(Text),
+    /// Reasoning that only the vendor can read.
+    RedactedThinking(Sealed),
     /// The model declines.
     Refusal(Text),
     /// A block that is not modelled, only meaningful to the dialect it came from.
@@ -110,8 +106,8 @@ impl BlockKind {
             Self::Audio(_) => "input_audio",
             Self::ToolUse { .. } => "tool_use",
             Self::ToolResult { .. } => "tool_result",
-            Self::Thinking { .. } => "thinking",
-            Self::RedactedThinking { .. } => "redacted_thinking",
+            Self::Thinking(_) => "thinking",
+            Self::RedactedThinking(_) => "redacted_thinking",
             Self::Refusal(_) => "refusal",
             Self::Opaque { json, .. } => {
                 return json.raw().get("type").and_then(Raw::string).unwrap_or(Cow::Borrowed("unknown"));

@@ -27,6 +27,8 @@ pub struct Request {
     pub output: Option<OutputFormat>,
     /// How much to think.
     pub reasoning: Option<Reasoning>,
+    /// How likely the tokens of the answer were is to be told, with so many alternatives to each.
+    pub logprobs: Option<u64>,
     /// The end user, for abuse detection.
     pub user: Option<Text>,
     /// Members that are not modelled.

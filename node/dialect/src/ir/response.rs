@@ -1,6 +1,6 @@
 //! A whole answer.
 
-use super::{Attachment, Block, Text, Usage};
+use super::{Attachment, Block, Text, TokenLogprob, Usage};
 
 /// What the model answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Response {
     pub stop: StopReason,
     /// The stop text that was hit.
     pub stop_sequence: Option<Text>,
+    /// How likely its tokens were, where that was asked for.
+    pub logprobs: Vec<TokenLogprob>,
     /// What it cost in tokens.
     pub usage: Option<Usage>,
     /// Members that are not modelled.

@@ -62,6 +62,7 @@ pub(super) fn decode(body: &Bytes) -> Result<Response, String> {
         blocks,
         stop,
         stop_sequence,
+        logprobs: Vec::new(),
         usage,
         attachments,
     })
@@ -101,7 +102,7 @@ fn decode_message(
         }
     }
     if let (true, Some(text)) = (thinking.is_empty(), reasoning.filter(|text| !text.is_empty())) {
-        thinking.push(BlockKind::Thinking { text, signature: None }.into());
+        thinking.push(BlockKind::Thinking(text).into());
     }
     let mut blocks = thinking;
     blocks.append(&mut content);
@@ -224,7 +225,7 @@ fn write_choice(response: &Response, out: &mut Writer, dropped: &mut Vec<String>
         match &block.kind {
             BlockKind::Text(text) => texts.push(text),
             BlockKind::Refusal(text) => refusal = Some(text),
-            kind @ (BlockKind::Thinking { .. } | BlockKind::RedactedThinking { .. }) => thinking.push(kind),
+            BlockKind::Thinking(_) | BlockKind::RedactedThinking(_) => thinking.push(block),
             BlockKind::ToolUse { id, name, input } => calls.push((id, name, input)),
             other => dropped::note(dropped, format!("content[].{}", other.type_name())),
         }

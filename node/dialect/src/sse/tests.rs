@@ -1,12 +1,13 @@
 //! The grammar of the event stream, and chunks cut anywhere.
 
 use super::*;
+use crate::Framing;
 
 type Plain<'a> = (&'a str, &'a str, Option<&'a str>);
 
 /// Compares the events (raw, name, data) of a block.
 fn check(block: &str, expected: &[Plain]) {
-    let found: Vec<_> = events(block.as_bytes()).collect();
+    let found: Vec<_> = Framing::Sse.events(block.as_bytes()).collect();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let found: Vec<_> =
         found.iter().map(|e| (text(e.raw), text(e.name), e.data.as_ref().map(|data| text(data)))).collect();

@@ -4,24 +4,27 @@ use super::json::{text, word};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use trestle_dialect::{
     Dialect,
-    ir::{Block, BlockKind, BlockStart, Delta, Event, Json, Response, StopReason, Text, Usage},
+    ir::{Block, BlockKind, BlockStart, Delta, Event, Json, Response, Sealed, StopReason, Text, Usage},
 };
 
-fn call() -> impl Strategy<Value = BlockKind> {
+fn call() -> impl Strategy<Value = Block> {
     let input = select(vec!["{}", r#"{"city":"Oslo \"x\" }"}"#, "{ \"a\" : [1, {}] }"]);
-    (word(), word(), input).prop_map(|(id, name, input)| BlockKind::ToolUse {
-        id,
-        name,
-        input: Text::new(input),
-    })
+    (word(), word(), input)
+        .prop_map(|(id, name, input)| BlockKind::ToolUse { id, name, input: Text::new(input) }.into())
 }
 
-fn signed() -> impl Strategy<Value = BlockKind> {
-    (text(), word()).prop_map(|(text, signature)| BlockKind::Thinking { text, signature: Some(signature) })
+/// What a vendor sealed: any of them, because answers carry it to clients of others.
+pub(crate) fn sealed() -> impl Strategy<Value = Sealed> {
+    (select(Dialect::ALL.to_vec()), word()).prop_map(|(dialect, data)| Sealed { dialect, data })
 }
 
-fn redacted() -> impl Strategy<Value = BlockKind> {
-    word().prop_map(|data| BlockKind::RedactedThinking { data })
+fn signed() -> impl Strategy<Value = Block> {
+    (text(), sealed())
+        .prop_map(|(text, sealed)| Block { signature: Some(sealed), ..BlockKind::Thinking(text).into() })
+}
+
+fn redacted() -> impl Strategy<Value = Block> {
+    sealed().prop_map(|sealed| BlockKind::RedactedThinking(sealed).into())
 }
 
 fn usage() -> impl Strategy<Value = Usage> {
@@ -37,21 +40,22 @@ fn usage() -> impl Strategy<Value = Usage> {
     )
 }
 
-fn response(blocks: Vec<BlockKind>, stop: StopReason, usage: Option<Usage>) -> Response {
+fn response(blocks: Vec<Block>, stop: StopReason, usage: Option<Usage>) -> Response {
     Response {
         id: Text::fixed("id-1"),
         model: Text::fixed("m"),
         created: None,
-        blocks: blocks.into_iter().map(Block::from).collect(),
+        blocks,
         stop,
         stop_sequence: None,
+        logprobs: Vec::new(),
         usage,
         attachments: Vec::new(),
     }
 }
 
-fn has_call(blocks: &[BlockKind]) -> bool {
-    blocks.iter().any(|kind| matches!(kind, BlockKind::ToolUse { .. }))
+fn has_call(blocks: &[Block]) -> bool {
+    blocks.iter().any(|block| matches!(block.kind, BlockKind::ToolUse { .. }))
 }
 
 /// An answer that OpenAI Chat can express.
@@ -61,9 +65,9 @@ pub(crate) fn openai() -> impl Strategy<Value = Response> {
     let stop = select(vec![StopReason::EndTurn, StopReason::MaxTokens, StopReason::ContentFilter]);
     (parts, stop, option::of((usage(), 0..50_u64))).prop_map(
         |((mut blocks, said, refusal, calls), stop, usage)| {
-            blocks.extend(said.map(BlockKind::Text));
+            blocks.extend(said.map(|text| Block::from(BlockKind::Text(text))));
             let refused = refusal.is_some();
-            blocks.extend(refusal.map(BlockKind::Refusal));
+            blocks.extend(refusal.map(|text| Block::from(BlockKind::Refusal(text))));
             blocks.extend(calls);
             let stop = match stop {
                 StopReason::EndTurn if has_call(&blocks) => StopReason::ToolUse,
@@ -88,7 +92,13 @@ pub(crate) fn anthropic() -> impl Strategy<Value = Response> {
         dialect: Dialect::AnthropicMessages,
         json: Json::fixed(r#"{"type":"web_search_tool_result","content":[]}"#),
     };
-    let kind = prop_oneof![text().prop_map(BlockKind::Text), signed(), redacted(), call(), Just(opaque)];
+    let kind = prop_oneof![
+        text().prop_map(|text| BlockKind::Text(text).into()),
+        signed(),
+        redacted(),
+        call(),
+        Just(opaque.into())
+    ];
     let stop = select(vec![
         StopReason::EndTurn,
         StopReason::MaxTokens,
@@ -111,13 +121,8 @@ pub(crate) fn stream(response: &Response) -> Vec<Event> {
         let (start, deltas): (BlockStart, Vec<Delta>) = match &block.kind {
             BlockKind::Text(text) => (BlockStart::Text, pieces(text).map(Delta::Text).collect()),
             BlockKind::Refusal(text) => (BlockStart::Refusal, pieces(text).map(Delta::Text).collect()),
-            BlockKind::Thinking { text, signature } => (
-                BlockStart::Thinking,
-                pieces(text).map(Delta::Thinking).chain(signature.clone().map(Delta::Signature)).collect(),
-            ),
-            BlockKind::RedactedThinking { data } => {
-                (BlockStart::RedactedThinking { data: data.clone() }, Vec::new())
-            }
+            BlockKind::Thinking(text) => (BlockStart::Thinking, pieces(text).map(Delta::Thinking).collect()),
+            BlockKind::RedactedThinking(sealed) => (BlockStart::RedactedThinking(sealed.clone()), Vec::new()),
             BlockKind::ToolUse { id, name, input } => (
                 BlockStart::ToolUse { id: id.clone(), name: name.clone() },
                 // No arguments come as no delta.
@@ -129,8 +134,14 @@ pub(crate) fn stream(response: &Response) -> Vec<Event> {
             other => panic!("{other:?} is in no answer"),
         };
         events.push(Event::BlockStart { index, block: start });
-        events.extend(deltas.into_iter().map(|delta| Event::Delta { index, delta }));
+        let citations = block.citations.iter().cloned().map(Delta::Citation);
+        let signature = block.signature.clone().map(Delta::Signature);
+        let deltas = deltas.into_iter().chain(citations).chain(signature);
+        events.extend(deltas.map(|delta| Event::Delta { index, delta }));
         events.push(Event::BlockStop { index });
+    }
+    if !response.logprobs.is_empty() {
+        events.push(Event::Logprobs(response.logprobs.clone()));
     }
     events.push(Event::Stop { reason: response.stop.clone(), sequence: response.stop_sequence.clone() });
     events.extend(response.usage.map(Event::Usage));
@@ -172,7 +183,7 @@ pub(crate) fn fold(events: &[Event]) -> Result<Response, String> {
                 if !open.contains(index) {
                     return Err(format!("{event:?} for no open block"));
                 }
-                grow(&mut answer.blocks[*index as usize].kind, delta);
+                grow(&mut answer.blocks[*index as usize], delta);
             }
             Event::BlockStop { index } => {
                 let at = open.iter().position(|known| known == index).ok_or("a block closes twice")?;
@@ -186,6 +197,7 @@ pub(crate) fn fold(events: &[Event]) -> Result<Response, String> {
                 (answer.stop, answer.stop_sequence) = (reason.clone(), sequence.clone());
             }
             Event::Usage(usage) => answer.usage = Some(*usage),
+            Event::Logprobs(more) => answer.logprobs.extend(more.iter().cloned()),
             Event::End if open.is_empty() => ended = true,
             Event::End => return Err("the end with open blocks".to_owned()),
             Event::Fault(_) | Event::KeepAlive => {}
@@ -205,8 +217,8 @@ fn opened(block: &BlockStart) -> BlockKind {
     match block {
         BlockStart::Text => BlockKind::Text(Text::default()),
         BlockStart::Refusal => BlockKind::Refusal(Text::default()),
-        BlockStart::Thinking => BlockKind::Thinking { text: Text::default(), signature: None },
-        BlockStart::RedactedThinking { data } => BlockKind::RedactedThinking { data: data.clone() },
+        BlockStart::Thinking => BlockKind::Thinking(Text::default()),
+        BlockStart::RedactedThinking(sealed) => BlockKind::RedactedThinking(sealed.clone()),
         BlockStart::ToolUse { id, name } => {
             BlockKind::ToolUse { id: id.clone(), name: name.clone(), input: Text::default() }
         }
@@ -214,14 +226,15 @@ fn opened(block: &BlockStart) -> BlockKind {
     }
 }
 
-fn grow(kind: &mut BlockKind, delta: &Delta) {
-    match (kind, delta) {
+fn grow(block: &mut Block, delta: &Delta) {
+    match (&mut block.kind, delta) {
         (BlockKind::Text(text) | BlockKind::Refusal(text), Delta::Text(more))
-        | (BlockKind::Thinking { text, .. }, Delta::Thinking(more))
+        | (BlockKind::Thinking(text), Delta::Thinking(more))
         | (BlockKind::ToolUse { input: text, .. }, Delta::ToolInput(more)) => {
             *text = Text::join([&*text, more], "");
         }
-        (BlockKind::Thinking { signature, .. }, Delta::Signature(more)) => *signature = Some(more.clone()),
+        (_, Delta::Signature(sealed)) => block.signature = Some(sealed.clone()),
+        (_, Delta::Citation(citation)) => block.citations.push(citation.clone()),
         _ => {}
     }
 }
@@ -231,9 +244,7 @@ pub(crate) fn normal(mut answer: Response) -> Response {
     let respell = |text: &mut Text| *text = Text::new(&text.plain());
     for block in &mut answer.blocks {
         match &mut block.kind {
-            BlockKind::Text(text) | BlockKind::Refusal(text) | BlockKind::Thinking { text, .. } => {
-                respell(text)
-            }
+            BlockKind::Text(text) | BlockKind::Refusal(text) | BlockKind::Thinking(text) => respell(text),
             BlockKind::ToolUse { input, .. } => respell(input),
             _ => {}
         }
@@ -245,19 +256,19 @@ pub(crate) fn normal(mut answer: Response) -> Response {
 /// Any events in any order.
 pub(crate) fn any_events() -> impl Strategy<Value = Vec<Event>> {
     let index = || 0..4_u32;
-    let opaque = || select(vec![Dialect::OpenAiChat, Dialect::AnthropicMessages]);
+    let opaque = || select(Dialect::ALL.to_vec());
     let start = prop_oneof![
         Just(BlockStart::Text),
         Just(BlockStart::Thinking),
         Just(BlockStart::Refusal),
-        word().prop_map(|data| BlockStart::RedactedThinking { data }),
+        sealed().prop_map(BlockStart::RedactedThinking),
         (word(), word()).prop_map(|(id, name)| BlockStart::ToolUse { id, name }),
         opaque().prop_map(|dialect| BlockStart::Opaque { dialect, json: Json::fixed(r#"{"type":"x"}"#) }),
     ];
     let delta = prop_oneof![
         text().prop_map(Delta::Text),
         text().prop_map(Delta::Thinking),
-        word().prop_map(Delta::Signature),
+        sealed().prop_map(Delta::Signature),
         text().prop_map(Delta::ToolInput),
         opaque().prop_map(|dialect| Delta::Opaque { dialect, json: Json::fixed(r#"{"annotations":[1]}"#) }),
     ];

@@ -6,12 +6,12 @@ use trestle_dialect::{
     Dialect,
     ir::{
         Attachment, Block, BlockKind, Json, Media, MediaSource, Message, OutputFormat, Reasoning, Request,
-        Role, Sampling, Text, Tool, ToolChoice, ToolKind,
+        Role, Sampling, Sealed, Text, Tool, ToolChoice, ToolKind,
     },
 };
 
-fn block(kind: impl Strategy<Value = BlockKind>) -> impl Strategy<Value = Block> {
-    (kind, mark()).prop_map(|(kind, cache)| Block { kind, cache, attachments: Vec::new() })
+fn block(kind: impl Strategy<Value: Into<Block>>) -> impl Strategy<Value = Block> {
+    (kind, mark()).prop_map(|(kind, cache)| Block { cache, ..kind.into() })
 }
 
 fn bare(kind: BlockKind) -> Block {
@@ -41,11 +41,12 @@ fn document() -> impl Strategy<Value = Media> {
     })
 }
 
-fn thinking() -> impl Strategy<Value = BlockKind> {
+fn thinking() -> impl Strategy<Value = Block> {
+    let sealed = || word().prop_map(|data| Sealed { dialect: Dialect::AnthropicMessages, data });
     prop_oneof![
-        (text(), word())
-            .prop_map(|(text, signature)| BlockKind::Thinking { text, signature: Some(signature) }),
-        word().prop_map(|data| BlockKind::RedactedThinking { data }),
+        (text(), sealed())
+            .prop_map(|(text, sealed)| Block { signature: Some(sealed), ..bare(BlockKind::Thinking(text)) }),
+        sealed().prop_map(|sealed| bare(BlockKind::RedactedThinking(sealed))),
     ]
 }
 
@@ -163,13 +164,11 @@ fn openai_user() -> impl Strategy<Value = Message> {
 }
 
 fn openai_assistant() -> impl Strategy<Value = Message> {
-    let thoughts = prop_oneof![
-        text().prop_map(|text| vec![BlockKind::Thinking { text, signature: None }]),
-        vec(thinking(), 0..3),
-    ];
+    let thoughts =
+        prop_oneof![text().prop_map(|text| vec![bare(BlockKind::Thinking(text))]), vec(thinking(), 0..3),];
     let parts = (thoughts, option::of(text()), option::of(text()), vec(block(call()), 0..3));
     parts.prop_map(|(thoughts, said, refusal, calls)| {
-        let mut blocks: Vec<Block> = thoughts.into_iter().map(bare).collect();
+        let mut blocks: Vec<Block> = thoughts;
         blocks.extend(said.map(|text| bare(BlockKind::Text(text))));
         blocks.extend(refusal.map(|text| bare(BlockKind::Refusal(text))));
         blocks.extend(calls);
@@ -221,8 +220,8 @@ fn anthropic_messages() -> impl Strategy<Value = Vec<Message>> {
         dialect: Dialect::AnthropicMessages,
         json: Json::fixed(r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#),
     };
-    let own = prop_oneof![said(), thinking(), call()];
-    let own = prop_oneof![9 => block(own), 1 => Just(bare(opaque))];
+    let own = prop_oneof![said(), call()];
+    let own = prop_oneof![6 => block(own), 3 => block(thinking()), 1 => Just(bare(opaque))];
     let assistant = vec(own, 1..4).prop_map(|blocks| message(Role::Assistant, blocks));
     let last = said().prop_map(|kind| message(Role::User, vec![bare(kind)]));
     (option::of(system), vec((user, assistant), 0..3), last).prop_map(|(system, turns, last)| {

@@ -4,10 +4,9 @@ use super::{super::usage, glance::kind};
 use crate::{
     DecodeEvents, Dialect,
     anthropic_messages::response::decode_stop,
-    fault,
-    ir::{BlockStart, Delta, Event, Text, Usage},
+    fault, frame,
+    ir::{BlockStart, Delta, Event, Sealed, Text, Usage},
     json::{Kind, Raw},
-    sse,
 };
 use bytes::Bytes;
 
@@ -36,7 +35,7 @@ enum Modelled {
 }
 
 impl DecodeEvents for Reader {
-    fn decode(&mut self, event: &sse::Event<'_>, out: &mut Vec<Event>) -> Result<(), String> {
+    fn decode(&mut self, event: &frame::Event<'_>, out: &mut Vec<Event>) -> Result<(), String> {
         let data = event.data.as_deref().unwrap_or_default().trim_ascii();
         if self.failed || self.ended {
             return Ok(());
@@ -127,10 +126,10 @@ impl Reader {
             }
             Some("thinking") => {
                 deltas.push(Delta::Thinking(text("thinking")));
-                deltas.push(Delta::Signature(text("signature")));
+                deltas.push(Delta::Signature(Sealed::read(SELF, text("signature"))));
                 BlockStart::Thinking
             }
-            Some("redacted_thinking") => BlockStart::RedactedThinking { data: text("data") },
+            Some("redacted_thinking") => BlockStart::RedactedThinking(Sealed::read(SELF, text("data"))),
             Some("tool_use") => {
                 deltas.extend(whole_input(block));
                 BlockStart::ToolUse { id: text("id"), name: text("name") }
@@ -155,7 +154,7 @@ impl Reader {
             _ if *modelled == Modelled::No => opaque(),
             Some("text_delta") => Delta::Text(text("text")),
             Some("thinking_delta") => Delta::Thinking(text("thinking")),
-            Some("signature_delta") => Delta::Signature(text("signature")),
+            Some("signature_delta") => Delta::Signature(Sealed::read(SELF, text("signature"))),
             Some("input_json_delta") => Delta::ToolInput(text("partial_json")),
             _ => opaque(),
         };
@@ -202,9 +201,8 @@ fn whole_input(block: Raw<'_>) -> Option<Delta> {
 
 fn is_empty(delta: &Delta) -> bool {
     match delta {
-        Delta::Text(text) | Delta::Thinking(text) | Delta::Signature(text) | Delta::ToolInput(text) => {
-            text.is_empty()
-        }
-        Delta::Opaque { .. } => false,
+        Delta::Text(text) | Delta::Thinking(text) | Delta::ToolInput(text) => text.is_empty(),
+        Delta::Signature(sealed) => sealed.data.is_empty(),
+        Delta::Citation(_) | Delta::Opaque { .. } => false,
     }
 }

@@ -8,7 +8,7 @@
 use super::frame;
 use crate::{
     Dialect, EncodeEvents, StreamContext, dropped,
-    ir::{BlockStart, Delta, Event, StopReason, Text, Usage},
+    ir::{BlockStart, Citation, Delta, Event, StopReason, Text, Usage},
     json::Raw,
 };
 use std::collections::VecDeque;
@@ -102,6 +102,7 @@ impl EncodeEvents for Writer {
             Event::KeepAlive => frame::event(out, "ping", |_| {}),
             Event::Fault(_) => {}
             Event::Usage(usage) => self.usage = *usage,
+            Event::Logprobs(_) => dropped::note(dropped, "logprobs"),
             Event::Start { id, model, .. } => self.start((id, model), out),
             Event::Stop { reason, sequence } => {
                 self.stop.get_or_insert_with(|| (reason.clone(), sequence.clone()));
@@ -201,7 +202,7 @@ impl Writer {
             BlockStart::Text | BlockStart::Refusal => Takes::Text,
             BlockStart::Thinking => Takes::Thinking,
             BlockStart::ToolUse { .. } => Takes::Input,
-            BlockStart::RedactedThinking { .. } => Takes::Nothing,
+            BlockStart::RedactedThinking(_) => Takes::Nothing,
             BlockStart::Opaque { dialect, json } if *dialect != SELF => {
                 let kind = json.raw().get("type").and_then(Raw::string).unwrap_or_default();
                 dropped::note(dropped, format!("choices[].delta.{kind}"));
@@ -246,11 +247,12 @@ fn write_delta(open: Open, delta: &Delta, out: &mut Vec<u8>, dropped: &mut Vec<S
         Delta::Text(_) => open.takes == Takes::Text,
         Delta::Thinking(_) | Delta::Signature(_) => open.takes == Takes::Thinking,
         Delta::ToolInput(_) => open.takes == Takes::Input,
-        Delta::Opaque { dialect, .. } => *dialect == SELF,
+        Delta::Citation(Citation { dialect, .. }) | Delta::Opaque { dialect, .. } => *dialect == SELF,
     };
     match (open.wire, delta) {
         (Some(wire), _) if fits => frame::block_delta(out, wire, delta),
         (None, _) => {}
+        (_, Delta::Citation(_)) => dropped::note(dropped, "content[].citations"),
         (_, Delta::Opaque { json, .. }) => {
             for member in json.raw().members() {
                 let name = crate::json::unescape(member.key);
@@ -263,9 +265,8 @@ fn write_delta(open: Open, delta: &Delta, out: &mut Vec<u8>, dropped: &mut Vec<S
 
 fn size(delta: &Delta) -> usize {
     match delta {
-        Delta::Text(text) | Delta::Thinking(text) | Delta::Signature(text) | Delta::ToolInput(text) => {
-            text.escaped().len()
-        }
-        Delta::Opaque { json, .. } => json.bytes().len(),
+        Delta::Text(text) | Delta::Thinking(text) | Delta::ToolInput(text) => text.escaped().len(),
+        Delta::Signature(sealed) => sealed.data.escaped().len(),
+        Delta::Citation(Citation { json, .. }) | Delta::Opaque { json, .. } => json.bytes().len(),
     }
 }

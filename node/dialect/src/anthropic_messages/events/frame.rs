@@ -2,10 +2,12 @@
 
 use super::super::{response, usage};
 use crate::{
-    StreamContext,
-    ir::{BlockStart, Delta, StopReason, Text, Usage},
+    Dialect, StreamContext,
+    ir::{BlockStart, Citation, Delta, StopReason, Text, Usage},
     json::Writer,
 };
+
+const SELF: Dialect = Dialect::AnthropicMessages;
 
 /// An event of this name; `write` fills the object behind its `type`.
 pub(super) fn event(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Writer)) {
@@ -62,10 +64,10 @@ pub(super) fn block_start(out: &mut Vec<u8>, index: u32, block: &BlockStart) {
                 out.raw(br#""text","text":"""#);
             }
             BlockStart::Thinking => out.raw(br#""thinking","thinking":"","signature":"""#),
-            BlockStart::RedactedThinking { data } => {
+            BlockStart::RedactedThinking(sealed) => {
                 out.string("redacted_thinking");
                 out.key("data");
-                out.text(data);
+                out.text(&sealed.carried(SELF));
             }
             BlockStart::ToolUse { id, name } => {
                 out.string("tool_use");
@@ -87,12 +89,16 @@ pub(super) fn block_delta(out: &mut Vec<u8>, index: u32, delta: &Delta) {
         out.key("index");
         out.u64(index.into());
         out.key("delta");
+        let carried;
         let (kind, name, text) = match delta {
             Delta::Text(text) => ("text_delta", "text", text),
             Delta::Thinking(text) => ("thinking_delta", "thinking", text),
-            Delta::Signature(text) => ("signature_delta", "signature", text),
+            Delta::Signature(sealed) => {
+                carried = sealed.carried(SELF);
+                ("signature_delta", "signature", &carried)
+            }
             Delta::ToolInput(text) => ("input_json_delta", "partial_json", text),
-            Delta::Opaque { json, .. } => return out.json(json),
+            Delta::Citation(Citation { json, .. }) | Delta::Opaque { json, .. } => return out.json(json),
         };
         out.begin_object();
         out.key("type");

@@ -1,14 +1,14 @@
 //! A quick look at an event that is passed on as it is.
 
 use super::super::usage;
-use crate::{Glance, Look, fault, ir::Usage, json::Raw, sse};
+use crate::{Glance, Look, fault, frame, ir::Usage, json::Raw};
 use memchr::memmem::Finder;
 use std::{borrow::Cow, sync::LazyLock};
 
 static TYPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"type\""));
 
 /// Looks at an event: by its name, or by the `type` in its data where a compatible provider leaves the name out.
-pub(in crate::anthropic_messages) fn glance(event: &sse::Event<'_>, look: Look) -> Glance {
+pub(in crate::anthropic_messages) fn glance(event: &frame::Event<'_>, look: Look) -> Glance {
     let Some(data) = event.data.as_deref() else { return Glance::default() };
     let kind = kind(event.name, data);
     match &*kind {

@@ -2,7 +2,7 @@
 
 use crate::{
     Dialect, Refusal,
-    ir::{Attachment, Block, BlockKind, Media, MediaSource, Text},
+    ir::{Attachment, Block, BlockKind, Media, MediaSource, Sealed, Text},
     json::{Kind, Member, Raw},
     read::{self, Path},
 };
@@ -35,11 +35,8 @@ pub(in crate::anthropic_messages) fn read_block(
     let mut fields = Fields { members, path, owner };
     let kind = match &*kind {
         "text" => BlockKind::Text(fields.text("text")?),
-        "thinking" => BlockKind::Thinking {
-            text: fields.text("thinking")?,
-            signature: fields.optional_text("signature")?.filter(|signature| !signature.is_empty()),
-        },
-        "redacted_thinking" => BlockKind::RedactedThinking { data: fields.text("data")? },
+        "thinking" => BlockKind::Thinking(fields.text("thinking")?),
+        "redacted_thinking" => BlockKind::RedactedThinking(Sealed::read(SELF, fields.text("data")?)),
         "tool_use" => BlockKind::ToolUse {
             id: fields.text("id")?,
             name: fields.text("name")?,
@@ -66,8 +63,13 @@ pub(in crate::anthropic_messages) fn read_block(
         },
         _ => return Ok(opaque(value, owner)),
     };
-    let cache = fields.take("cache_control").map(|cache| cache.json(owner));
-    Ok(Block { kind, cache, attachments: fields.rest() })
+    let mut block = Block::from(kind);
+    block.cache = fields.take("cache_control").map(|cache| cache.json(owner));
+    // Reasoning has one; calls of other vendors' models may bring theirs along.
+    let signature = fields.optional_text("signature")?.filter(|signature| !signature.is_empty());
+    block.signature = signature.map(|signature| Sealed::read(SELF, signature));
+    block.attachments = fields.rest();
+    Ok(block)
 }
 
 fn opaque(value: Raw<'_>, owner: &Bytes) -> Block {

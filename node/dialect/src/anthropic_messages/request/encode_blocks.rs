@@ -24,9 +24,19 @@ pub(super) fn expressible(
     match &block.kind {
         BlockKind::Text(text) | BlockKind::Refusal(text) => Ok(!text.is_blank()),
         // Without its proof the vendor refuses it; its own dialect leaves an empty text where only the proof counts.
-        BlockKind::Thinking { signature: None, .. } => {
-            body.drop("messages[].reasoning_content");
-            Ok(false)
+        BlockKind::Thinking(_) => {
+            let signed = own_signature(block).is_some();
+            if !signed {
+                body.drop("messages[].reasoning_content");
+            }
+            Ok(signed)
+        }
+        BlockKind::RedactedThinking(sealed) => {
+            let own = sealed.meant_for(SELF).is_some();
+            if !own {
+                body.drop(format!("{PARENT}redacted_thinking"));
+            }
+            Ok(own)
         }
         BlockKind::Opaque { dialect, .. } if *dialect == SELF => Ok(true),
         other @ BlockKind::Opaque { .. } if role == Role::Assistant => {
@@ -62,15 +72,15 @@ pub(super) fn write_block(body: &mut Body<'_>, block: &Block, dialect: Dialect) 
     body.out.key("type");
     match &block.kind {
         BlockKind::Text(text) | BlockKind::Refusal(text) => fields(&mut body.out, "text", [("text", text)]),
-        BlockKind::Thinking { text, signature } => {
+        BlockKind::Thinking(text) => {
             fields(&mut body.out, "thinking", [("thinking", text)]);
-            if let Some(signature) = signature {
+            if let Some(signature) = own_signature(block) {
                 body.out.key("signature");
                 body.out.text(signature);
             }
         }
-        BlockKind::RedactedThinking { data } => {
-            fields(&mut body.out, "redacted_thinking", [("data", data)]);
+        BlockKind::RedactedThinking(sealed) => {
+            fields(&mut body.out, "redacted_thinking", [("data", &sealed.data)]);
         }
         BlockKind::Image(media) => {
             if media.detail.is_some() {
@@ -112,6 +122,11 @@ pub(super) fn write_block(body: &mut Body<'_>, block: &Block, dialect: Dialect) 
     }
     dropped::attachments(&block.attachments, dialect, PARENT, &mut body.out, &mut body.dropped);
     body.out.end_object();
+}
+
+/// The proof of the block, if Anthropic can read it.
+pub(super) fn own_signature(block: &Block) -> Option<&Text> {
+    block.signature.as_ref()?.meant_for(SELF)
 }
 
 fn is_blank(block: &Block) -> bool {

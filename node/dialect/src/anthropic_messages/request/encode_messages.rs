@@ -120,7 +120,7 @@ fn note_message(message: &Message, body: &mut Body<'_>) {
 
 /// A string where one plain text says it all, else an array of blocks.
 pub(super) fn write_content(body: &mut Body<'_>, blocks: &[&Block]) {
-    if let [Block { kind: BlockKind::Text(text), cache: None, attachments }] = blocks
+    if let [Block { kind: BlockKind::Text(text), cache: None, attachments, .. }] = blocks
         && attachments.is_empty()
     {
         return body.out.text(text);

@@ -1,7 +1,8 @@
 //! How a request for reasoning is told to Anthropic, and what else must give way to it.
 
+use super::encode_blocks::own_signature;
 use crate::{
-    Target,
+    Dialect, Target,
     ir::{BlockKind, Message, Request, Role, Text, ToolChoice},
 };
 
@@ -66,10 +67,9 @@ fn unsigned_calls(messages: &[Message]) -> bool {
     }
     // The assistant's turn may be several messages; what counts is how it begins.
     let first = turns.take_while(|message| message.role == Role::Assistant).last();
-    first.and_then(|message| message.blocks.first()).is_some_and(|block| {
-        !matches!(
-            block.kind,
-            BlockKind::Thinking { signature: Some(_), .. } | BlockKind::RedactedThinking { .. }
-        )
+    first.and_then(|message| message.blocks.first()).is_some_and(|block| match &block.kind {
+        BlockKind::Thinking(_) => own_signature(block).is_none(),
+        BlockKind::RedactedThinking(sealed) => sealed.meant_for(Dialect::AnthropicMessages).is_none(),
+        _ => true,
     })
 }

@@ -9,11 +9,10 @@ use super::{
     parts::{Choice, Parts},
 };
 use crate::{
-    DecodeEvents, Dialect, fault,
-    ir::{BlockKind, BlockStart, Delta, Event, Json, Text},
+    DecodeEvents, Dialect, fault, frame,
+    ir::{Block, BlockKind, BlockStart, Delta, Event, Json, Sealed, Text},
     json::{Kind, Raw, unescape},
     openai_chat::{request::thinking_block, response::stop_reason, usage},
-    sse,
 };
 use bytes::Bytes;
 
@@ -62,7 +61,7 @@ struct Piece<'v> {
 }
 
 impl DecodeEvents for Reader {
-    fn decode(&mut self, event: &sse::Event<'_>, out: &mut Vec<Event>) -> Result<(), String> {
+    fn decode(&mut self, event: &frame::Event<'_>, out: &mut Vec<Event>) -> Result<(), String> {
         let data = event.data.as_deref().unwrap_or_default().trim_ascii();
         if self.failed || self.ended {
             return Ok(());
@@ -140,12 +139,12 @@ impl Reader {
             self.say(Plain::Thinking, text, out)?;
         }
         for block in parts.thinking_blocks.into_iter().flat_map(Raw::elements) {
-            match thinking_block(block, owner).map(|block| block.kind) {
-                // LiteLLM repeats the text of the same delta.
-                Some(BlockKind::Thinking { signature: None, .. }) if has_reasoning => {}
-                Some(kind) => self.thinking_block(kind, out)?,
-                None => {}
+            let Some(Block { kind, signature, .. }) = thinking_block(block, owner) else { continue };
+            // LiteLLM repeats the text of the same delta.
+            if has_reasoning && signature.is_none() && matches!(kind, BlockKind::Thinking(_)) {
+                continue;
             }
+            self.thinking_block(kind, signature, out)?;
         }
         if let Some(content) = parts.content {
             self.content(content, owner, out)?;
@@ -227,15 +226,20 @@ impl Reader {
 
     /// Signed reasoning in whole blocks, as we write it, or in pieces, as LiteLLM does. With the signature comes the
     /// text again, or none.
-    fn thinking_block(&mut self, kind: BlockKind, out: &mut Vec<Event>) -> Result<(), String> {
-        match kind {
-            BlockKind::RedactedThinking { data } => {
+    fn thinking_block(
+        &mut self,
+        kind: BlockKind,
+        signature: Option<Sealed>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), String> {
+        match (kind, signature) {
+            (BlockKind::RedactedThinking(sealed), _) => {
                 let index = self.begin(None, out)?;
-                out.push(Event::BlockStart { index, block: BlockStart::RedactedThinking { data } });
+                out.push(Event::BlockStart { index, block: BlockStart::RedactedThinking(sealed) });
                 out.push(Event::BlockStop { index });
             }
-            BlockKind::Thinking { text, signature: None } => self.say(Plain::Thinking, text, out)?,
-            BlockKind::Thinking { text, signature: Some(signature) } => {
+            (BlockKind::Thinking(text), None) => self.say(Plain::Thinking, text, out)?,
+            (BlockKind::Thinking(text), Some(signature)) => {
                 if !matches!(self.open, Some((_, Plain::Thinking))) {
                     self.say(Plain::Thinking, text, out)?;
                 }

@@ -8,7 +8,7 @@
 use super::chunk::Frame;
 use crate::{
     Dialect, EncodeEvents, StreamContext, dropped,
-    ir::{BlockKind, BlockStart, Delta, Event, StopReason, Text, Usage},
+    ir::{BlockKind, BlockStart, Delta, Event, Sealed, StopReason, Text, Usage},
     json,
     openai_chat::{
         request::write_thinking_block,
@@ -42,7 +42,7 @@ pub(in crate::openai_chat) struct Writer {
 enum Open {
     Text,
     Refusal,
-    Thinking { texts: Vec<Text>, bytes: usize, signature: Option<Text> },
+    Thinking { texts: Vec<Text>, bytes: usize, signature: Option<Sealed> },
     Call { position: u64, has_arguments: HasArguments },
     Other,
 }
@@ -134,9 +134,9 @@ impl Writer {
                 Open::Refusal
             }
             BlockStart::Thinking => Open::Thinking { texts: Vec::new(), bytes: 0, signature: None },
-            BlockStart::RedactedThinking { data } => {
-                let kind = BlockKind::RedactedThinking { data: data.clone() };
-                frame.delta(out, |delta| write_block(delta, &kind));
+            BlockStart::RedactedThinking(sealed) => {
+                let kind = BlockKind::RedactedThinking(sealed.clone());
+                frame.delta(out, |delta| write_block(delta, &kind, None));
                 Open::Other
             }
             BlockStart::ToolUse { id, name } => {
@@ -191,7 +191,7 @@ impl Writer {
             }
             (Delta::Signature(said), Open::Thinking { signature, .. }) => {
                 *signature = Some(match signature.take() {
-                    Some(before) => Text::join([&before, said], ""),
+                    Some(before) => Sealed { data: Text::join([&before.data, &said.data], ""), ..before },
                     None => said.clone(),
                 });
             }
@@ -226,8 +226,8 @@ impl Writer {
                 dropped::note(dropped, "content[].thinking.signature");
             }
             Open::Thinking { texts, signature: Some(signature), .. } => {
-                let (text, signature) = (Text::join(&texts, ""), Some(signature));
-                frame.delta(out, |delta| write_block(delta, &BlockKind::Thinking { text, signature }));
+                let kind = BlockKind::Thinking(Text::join(&texts, ""));
+                frame.delta(out, |delta| write_block(delta, &kind, Some(&signature)));
             }
             _ => {}
         }
@@ -257,10 +257,10 @@ impl Writer {
     }
 }
 
-fn write_block(delta: &mut json::Writer, kind: &BlockKind) {
+fn write_block(delta: &mut json::Writer, kind: &BlockKind, signature: Option<&Sealed>) {
     delta.key("thinking_blocks");
     delta.begin_array();
-    write_thinking_block(delta, kind);
+    write_thinking_block(delta, kind, signature);
     delta.end_array();
 }
 

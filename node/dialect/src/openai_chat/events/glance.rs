@@ -2,10 +2,9 @@
 
 use super::parts::Parts;
 use crate::{
-    Glance, Look, fault,
+    Glance, Look, fault, frame,
     json::{Raw, offset_in},
     openai_chat::usage,
-    sse,
 };
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
@@ -15,7 +14,7 @@ static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"error\
 
 /// Looks at an event. After the commit point it is parsed only if one of the two words that matter stands in it:
 /// inside of a string their quotes would be escaped.
-pub(in crate::openai_chat) fn glance(event: &sse::Event<'_>, look: Look) -> Glance {
+pub(in crate::openai_chat) fn glance(event: &frame::Event<'_>, look: Look) -> Glance {
     let Some(data) = event.data.as_deref() else { return Glance::default() };
     if data.trim_ascii() == b"[DONE]" {
         return Glance { end: true, ..Glance::default() };

@@ -1,10 +1,11 @@
 //! Writes the messages of a request.
 
+use super::parts::THINKING;
 use crate::{
     Dialect, Refusal,
     body::Body,
     dropped,
-    ir::{Block, BlockKind, Media, MediaSource, Message, Role, Text},
+    ir::{Block, BlockKind, Media, MediaSource, Message, Role, Sealed, Text},
     json::Writer,
 };
 
@@ -142,7 +143,7 @@ fn write_assistant(body: &mut Body<'_>, message: &Message) {
             BlockKind::Refusal(text) => refusal = Some(text),
             BlockKind::ToolUse { .. } => calls.push(block),
             BlockKind::Opaque { dialect, json } if *dialect == SELF && is_call(json) => calls.push(block),
-            BlockKind::Thinking { .. } | BlockKind::RedactedThinking { .. } => thinking.push(block),
+            BlockKind::Thinking(_) | BlockKind::RedactedThinking(_) => thinking.push(block),
             other => body.drop(format!("{parent}{}", other.type_name())),
         }
     }
@@ -157,7 +158,7 @@ fn write_assistant(body: &mut Body<'_>, message: &Message) {
     }
     if !thinking.is_empty() {
         if body.target.quirks.echo_reasoning {
-            write_thinking(&mut body.out, thinking.iter().map(|block| &block.kind));
+            write_thinking(&mut body.out, thinking.into_iter());
         } else {
             body.drop(format!("{parent}thinking"));
         }
@@ -210,43 +211,47 @@ pub(in crate::openai_chat) fn write_call_open(out: &mut Writer, id: &Text, name:
 /// `reasoning_content` with all text, and `thinking_blocks` where a block holds more than text.
 pub(in crate::openai_chat) fn write_thinking<'b>(
     out: &mut Writer,
-    blocks: impl Iterator<Item = &'b BlockKind> + Clone,
+    blocks: impl Iterator<Item = &'b Block> + Clone,
 ) {
-    let texts = blocks.clone().filter_map(|kind| match kind {
-        BlockKind::Thinking { text, .. } if !text.is_empty() => Some(text),
+    let texts = blocks.clone().filter_map(|block| match &block.kind {
+        BlockKind::Thinking(text) if !text.is_empty() => Some(text),
         _ => None,
     });
     if texts.clone().next().is_some() {
         out.key("reasoning_content");
         out.texts(texts);
     }
-    let plain = |kind: &BlockKind| matches!(kind, BlockKind::Thinking { signature: None, .. });
+    let plain = |block: &Block| matches!(block.kind, BlockKind::Thinking(_)) && block.signature.is_none();
     if blocks.clone().all(plain) {
         return;
     }
     out.key("thinking_blocks");
     out.begin_array();
-    blocks.for_each(|kind| write_thinking_block(out, kind));
+    blocks.for_each(|block| write_thinking_block(out, &block.kind, block.signature.as_ref()));
     out.end_array();
 }
 
 /// One element of `thinking_blocks`.
-pub(in crate::openai_chat) fn write_thinking_block(out: &mut Writer, kind: &BlockKind) {
+pub(in crate::openai_chat) fn write_thinking_block(
+    out: &mut Writer,
+    kind: &BlockKind,
+    signature: Option<&Sealed>,
+) {
     out.begin_object();
     out.key("type");
     match kind {
-        BlockKind::RedactedThinking { data } => {
+        BlockKind::RedactedThinking(sealed) => {
             out.string("redacted_thinking");
             out.key("data");
-            out.text(data);
+            out.text(&sealed.carried(THINKING));
         }
-        BlockKind::Thinking { text, signature } => {
+        BlockKind::Thinking(text) => {
             out.string("thinking");
             out.key("thinking");
             out.text(text);
             if let Some(signature) = signature {
                 out.key("signature");
-                out.text(signature);
+                out.text(&signature.carried(THINKING));
             }
         }
         _ => out.string("text"),
@@ -389,7 +394,7 @@ fn write_cache(body: &mut Body<'_>, block: &Block, parent: &str) {
 fn check_expressible(block: &Block, index: usize) -> Result<(), Refusal> {
     let refuse = |what: &str| Err(Refusal::invalid(format!("messages[{index}]"), what.to_owned()));
     match &block.kind {
-        BlockKind::ToolUse { .. } | BlockKind::Thinking { .. } | BlockKind::RedactedThinking { .. } => {
+        BlockKind::ToolUse { .. } | BlockKind::Thinking(_) | BlockKind::RedactedThinking(_) => {
             refuse(&format!("has a block of type `{}`, which has no place there", block.kind.type_name()))
         }
         BlockKind::Opaque { dialect, .. } if *dialect != SELF => refuse(&format!(

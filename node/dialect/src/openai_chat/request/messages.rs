@@ -127,7 +127,7 @@ impl<'a> Messages<'a> {
                 blocks.push(block.ok_or_else(|| at.element(i).refuse("must be a thinking block"))?);
             }
         } else if let Some(text) = wire.reasoning.filter(|text| !text.is_empty()) {
-            blocks.push(BlockKind::Thinking { text, signature: None }.into());
+            blocks.push(BlockKind::Thinking(text).into());
         }
         if let Some(content) = wire.content {
             blocks.append(&mut read_content(content, &path.member("content"), owner)?);
@@ -181,7 +181,7 @@ impl<'a> Messages<'a> {
 
     fn result(&mut self, id: Text, content: Vec<Block>, cache: Option<Json>, attachments: Vec<Attachment>) {
         let kind = BlockKind::ToolResult { id, content, is_error: false };
-        let block = Block { kind, cache, attachments };
+        let block = Block { cache, attachments, ..kind.into() };
         match self.out.last_mut() {
             Some(last) if self.gathering => last.blocks.push(block),
             _ => {

@@ -2,7 +2,7 @@
 
 use crate::{
     Dialect, Refusal,
-    ir::{Block, BlockKind, Media, MediaSource, Text},
+    ir::{Block, BlockKind, Media, MediaSource, Sealed, Text},
     json::{Kind, Member, Raw, unescape},
     read::{self, Path},
 };
@@ -57,7 +57,7 @@ fn read_part(value: Raw<'_>, path: &Path<'_>, owner: &Bytes) -> Result<Block, Re
             _ => read::attach(&mut attachments, SELF, member, owner),
         }
     }
-    Ok(Block { kind, cache, attachments })
+    Ok(Block { cache, attachments, ..kind.into() })
 }
 
 type Attachments = Vec<crate::ir::Attachment>;
@@ -167,16 +167,19 @@ pub(in crate::openai_chat) fn decode_function(
     Some(BlockKind::ToolUse { id, name, input })
 }
 
+/// Whose blocks `thinking_blocks` holds, an extension of LiteLLM.
+pub(in crate::openai_chat) const THINKING: Dialect = Dialect::AnthropicMessages;
+
 /// An element of `thinking_blocks`: `{type: thinking, thinking, signature}` or `{type: redacted_thinking, data}`.
 pub(in crate::openai_chat) fn thinking_block(value: Raw<'_>, owner: &Bytes) -> Option<Block> {
     let text = |name: &str| value.get(name).and_then(|member: Raw<'_>| member.text(owner));
-    let kind = if value.get("type")?.is_str("redacted_thinking") {
-        BlockKind::RedactedThinking { data: text("data")? }
+    let mut block = if value.get("type")?.is_str("redacted_thinking") {
+        Block::from(BlockKind::RedactedThinking(Sealed::read(THINKING, text("data")?)))
     } else {
         let signature = text("signature").filter(|signature| !signature.is_empty());
-        BlockKind::Thinking { text: text("thinking")?, signature }
+        let signature = signature.map(|signature| Sealed::read(THINKING, signature));
+        Block { signature, ..BlockKind::Thinking(text("thinking")?).into() }
     };
-    let mut block = Block::from(kind);
     let mark = value.members().find(|member: &Member<'_>| member.is("cache_control"));
     block.cache = mark.map(|member| member.value.json(owner));
     Some(block)
