@@ -5,34 +5,105 @@ use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
 /// Names of all dialects without which a feature is not needed, with their quotes: in a text those would be escaped.
-const NAMES: [(Features, &[&str]); 12] = [
+const NAMES: [(Features, &[&str]); 15] = [
+    (Features::TOOLS, TOOLS),
+    (Features::CHOICES, &[r#""n""#, r#""candidateCount""#, r#""candidate_count""#]),
+    (Features::IMAGES, MEDIA),
+    (Features::TOOL_RESULT_IMAGES, MEDIA),
+    (Features::DOCUMENTS, MEDIA),
+    (Features::AUDIO, MEDIA),
+    (Features::VIDEO, MEDIA),
+    (Features::AUDIO_OUTPUT, MODALITIES),
+    (Features::IMAGE_OUTPUT, MODALITIES),
     (
-        Features::TOOLS,
+        Features::JSON_SCHEMA,
         &[
-            r#""tools""#,
-            r#""functions""#,
-            r#""tool_calls""#,
-            r#""tool_use""#,
-            r#""tool_result""#,
-            r#""tool""#,
-            r#""function_call""#,
-            r#""function""#,
+            r#""json_schema""#,
+            r#""output_format""#,
+            r#""output_config""#,
+            r#""outputConfig""#,
+            r#""responseSchema""#,
+            r#""response_schema""#,
+            r#""responseJsonSchema""#,
+            r#""response_json_schema""#,
+            r#""response_format""#,
         ],
     ),
-    (Features::CHOICES, &[r#""n""#]),
-    (Features::IMAGES, &[r#""image_url""#, r#""image""#, r#""input_image""#]),
-    (Features::TOOL_RESULT_IMAGES, &[r#""image_url""#, r#""image""#, r#""input_image""#]),
-    (Features::DOCUMENTS, &[r#""file""#, r#""input_file""#, r#""document""#]),
-    (Features::AUDIO, &[r#""audio""#, r#""input_audio""#, r#""modalities""#]),
-    (Features::JSON_SCHEMA, &[r#""json_schema""#, r#""output_format""#, r#""output_config""#]),
-    (Features::JSON_OBJECT, &[r#""json_object""#]),
+    (Features::JSON_OBJECT, &[r#""json_object""#, r#""responseMimeType""#, r#""response_mime_type""#]),
     (
         Features::REASONING,
-        &[r#""reasoning_effort""#, r#""reasoning""#, r#""thinking""#, r#""output_config""#],
+        &[
+            r#""reasoning_effort""#,
+            r#""reasoning""#,
+            r#""thinking""#,
+            r#""output_config""#,
+            r#""thinkingConfig""#,
+            r#""thinking_config""#,
+            r#""additionalModelRequestFields""#,
+        ],
     ),
-    (Features::LOGPROBS, &[r#""logprobs""#, r#""top_logprobs""#]),
-    (Features::SERVER_TOOLS, &[r#""tools""#, r#""web_search_options""#, r#""mcp_servers""#]),
+    (
+        Features::LOGPROBS,
+        &[
+            r#""logprobs""#,
+            r#""top_logprobs""#,
+            r#""responseLogprobs""#,
+            r#""response_logprobs""#,
+            r#""include""#,
+        ],
+    ),
+    (
+        Features::SERVER_TOOLS,
+        &[r#""tools""#, r#""web_search_options""#, r#""mcp_servers""#, r#""toolConfig""#, r#""connectors""#],
+    ),
     (Features::STREAMING, &[r#""stream""#]),
+];
+
+/// Of calls, their results, and tools.
+const TOOLS: &[&str] = &[
+    r#""tools""#,
+    r#""toolConfig""#,
+    r#""tool_config""#,
+    r#""functions""#,
+    r#""function""#,
+    r#""tool_calls""#,
+    r#""tool_use""#,
+    r#""toolUse""#,
+    r#""tool_result""#,
+    r#""toolResult""#,
+    r#""tool""#,
+    r#""function_call""#,
+    r#""functionCall""#,
+    r#""function_call_output""#,
+    r#""function_response""#,
+    r#""functionResponse""#,
+];
+
+/// Of pictures, documents, sound and films: one member holds them all in some dialects.
+const MEDIA: &[&str] = &[
+    r#""image_url""#,
+    r#""image""#,
+    r#""input_image""#,
+    r#""file""#,
+    r#""input_file""#,
+    r#""document""#,
+    r#""documents""#,
+    r#""audio""#,
+    r#""input_audio""#,
+    r#""video""#,
+    r#""inlineData""#,
+    r#""inline_data""#,
+    r#""fileData""#,
+    r#""file_data""#,
+];
+
+/// Of answers that are not text.
+const MODALITIES: &[&str] = &[
+    r#""audio""#,
+    r#""modalities""#,
+    r#""responseModalities""#,
+    r#""response_modalities""#,
+    r#""speechConfig""#,
 ];
 
 /// To make a finder costs more than most searches.
@@ -75,10 +146,8 @@ mod tests {
     fn what_is_needed_is_never_missed() {
         let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
         let mut seen = 0;
-        for (dialect, folder) in
-            [(Dialect::OpenAiChat, "openai-chat"), (Dialect::AnthropicMessages, "anthropic-messages")]
-        {
-            for file in std::fs::read_dir(format!("{fixtures}/{folder}")).unwrap() {
+        for dialect in Dialect::ALL {
+            for file in std::fs::read_dir(format!("{fixtures}/{}", dialect.name())).unwrap() {
                 let path = file.unwrap().path();
                 if path.to_string_lossy().ends_with(".request.json") {
                     check(dialect, &std::fs::read_to_string(path).unwrap());

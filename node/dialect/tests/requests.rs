@@ -227,7 +227,7 @@ fn needs_are_collected_and_decide_beforehand() {
     assert_eq!(needs(json!({})), Features::NONE);
     assert_eq!(needs(json!({"n": 2})), Features::CHOICES);
     assert_eq!(needs(json!({"logprobs": true})), Features::LOGPROBS);
-    assert_eq!(needs(json!({"modalities": ["text", "audio"], "audio": {}})), Features::AUDIO);
+    assert_eq!(needs(json!({"modalities": ["text", "audio"], "audio": {}})), Features::AUDIO_OUTPUT);
     assert_eq!(needs(json!({"web_search_options": {}})), Features::SERVER_TOOLS);
     assert_eq!(
         needs(json!({"tools": [{"type": "custom", "custom": {"name": "a"}}]})),

@@ -21,7 +21,7 @@ impl Features {
     pub const TOOL_RESULT_IMAGES: Self = Self(1 << 3);
     /// Documents.
     pub const DOCUMENTS: Self = Self(1 << 4);
-    /// Audio in or out.
+    /// Sound in messages.
     pub const AUDIO: Self = Self(1 << 5);
     /// Output that follows a JSON Schema.
     pub const JSON_SCHEMA: Self = Self(1 << 6);
@@ -35,8 +35,14 @@ impl Features {
     pub const SERVER_TOOLS: Self = Self(1 << 10);
     /// A streamed answer.
     pub const STREAMING: Self = Self(1 << 11);
+    /// Films in messages.
+    pub const VIDEO: Self = Self(1 << 12);
+    /// An answer that is spoken.
+    pub const AUDIO_OUTPUT: Self = Self(1 << 13);
+    /// Pictures in the answer.
+    pub const IMAGE_OUTPUT: Self = Self(1 << 14);
 
-    const NAMES: [(&'static str, Self); 12] = [
+    const NAMES: [(&'static str, Self); 15] = [
         ("tools", Self::TOOLS),
         ("choices", Self::CHOICES),
         ("images", Self::IMAGES),
@@ -49,6 +55,9 @@ impl Features {
         ("logprobs", Self::LOGPROBS),
         ("server_tools", Self::SERVER_TOOLS),
         ("streaming", Self::STREAMING),
+        ("video", Self::VIDEO),
+        ("audio_output", Self::AUDIO_OUTPUT),
+        ("image_output", Self::IMAGE_OUTPUT),
     ];
 
     /// Both sets.

@@ -62,6 +62,8 @@ pub enum BlockKind {
     Document(Media),
     /// Sound.
     Audio(Media),
+    /// A film.
+    Video(Media),
     /// The model calls a tool. `input` is the *text* of the arguments, escaped as in a JSON string: it may be
     /// malformed, because models write it. No arguments are `{}`.
     ToolUse {
@@ -104,6 +106,7 @@ impl BlockKind {
             Self::Image(_) => "image",
             Self::Document(_) => "document",
             Self::Audio(_) => "input_audio",
+            Self::Video(_) => "video",
             Self::ToolUse { .. } => "tool_use",
             Self::ToolResult { .. } => "tool_result",
             Self::Thinking(_) => "thinking",

@@ -20,6 +20,9 @@ impl Request {
             Some(OutputFormat::JsonSchema { .. }) => needs.add(Features::JSON_SCHEMA),
             Some(OutputFormat::Text) | None => {}
         }
+        if self.logprobs.is_some() {
+            needs.add(Features::LOGPROBS);
+        }
         if self.reasoning.as_ref().is_some_and(|reasoning| reasoning.enabled) {
             needs.add(Features::REASONING);
         }
@@ -37,6 +40,7 @@ fn block_needs(block: &Block) -> Features {
         BlockKind::Document(Media { source: MediaSource::Plain(_), .. }) => Features::NONE,
         BlockKind::Document(_) => Features::DOCUMENTS,
         BlockKind::Audio(_) => Features::AUDIO,
+        BlockKind::Video(_) => Features::VIDEO,
         BlockKind::ToolUse { .. } => Features::TOOLS,
         BlockKind::ToolResult { content, .. } => {
             content.iter().fold(Features::TOOLS, |needs, inner| match &inner.kind {

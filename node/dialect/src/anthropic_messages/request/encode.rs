@@ -12,8 +12,13 @@ use crate::{
 const SELF: Dialect = Dialect::AnthropicMessages;
 
 /// What no target of this dialect can do and nobody would want left out.
-pub(in crate::anthropic_messages) const LACKS: Features =
-    Features::CHOICES.with(Features::LOGPROBS).with(Features::AUDIO).with(Features::SERVER_TOOLS);
+pub(in crate::anthropic_messages) const LACKS: Features = Features::CHOICES
+    .with(Features::LOGPROBS)
+    .with(Features::AUDIO)
+    .with(Features::VIDEO)
+    .with(Features::AUDIO_OUTPUT)
+    .with(Features::IMAGE_OUTPUT)
+    .with(Features::SERVER_TOOLS);
 
 /// Writes a request.
 pub(in crate::anthropic_messages) fn encode(

@@ -43,7 +43,7 @@ pub(super) fn expressible(
             body.drop(format!("{PARENT}{}", other.type_name()));
             Ok(false)
         }
-        other @ (BlockKind::Opaque { .. } | BlockKind::Audio(_)) => {
+        other @ (BlockKind::Opaque { .. } | BlockKind::Audio(_) | BlockKind::Video(_)) => {
             refuse(format!("has a part of type `{}`, which this target's dialect lacks", other.type_name()))
         }
         BlockKind::Image(media) | BlockKind::Document(media) => match &media.source {
@@ -114,7 +114,7 @@ pub(super) fn write_block(body: &mut Body<'_>, block: &Block, dialect: Dialect) 
                 body.out.bool(true);
             }
         }
-        BlockKind::Audio(_) | BlockKind::Opaque { .. } => body.out.string("text"),
+        BlockKind::Audio(_) | BlockKind::Video(_) | BlockKind::Opaque { .. } => body.out.string("text"),
     }
     if let Some(cache) = &block.cache {
         body.out.key("cache_control");

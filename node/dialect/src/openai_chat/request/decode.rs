@@ -137,9 +137,9 @@ impl Draft<'_> {
         let request = &mut self.request;
         match name {
             "top_logprobs" => request.needs.add(Features::LOGPROBS),
-            "audio" => request.needs.add(Features::AUDIO),
+            "audio" => request.needs.add(Features::AUDIO_OUTPUT),
             "modalities" if member.value.elements().any(|m| m.is_str("audio")) => {
-                request.needs.add(Features::AUDIO);
+                request.needs.add(Features::AUDIO_OUTPUT);
             }
             "modalities" if member.value.elements().all(|m| m.is_str("text")) => return,
             "web_search_options" => request.needs.add(Features::SERVER_TOOLS),
