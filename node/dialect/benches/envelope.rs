@@ -6,12 +6,7 @@ use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::value::RawValue;
 use std::hint::black_box;
-use trestle_dialect::{
-    Edits, Envelope,
-    ir::Json,
-    json::Raw,
-    sse::{Reader, events},
-};
+use trestle_dialect::{Edits, Envelope, Framing, ir::Json, json::Raw, sse::Reader};
 
 const PROSE: &str = "The quick brown fox jumps over the lazy dog and runs on. ";
 const ESCAPES: &str = r#"line one\nline \"two\" with\ttabs {\"a\": 1} and\ncode();\n"#;
@@ -86,7 +81,7 @@ fn stream(c: &mut Criterion) {
         b.iter(|| reader.feed(black_box(chunk.clone())));
     });
     group.bench_function("events", |b| {
-        b.iter(|| events(black_box(&chunk)).filter(|event| event.data.is_some()).count());
+        b.iter(|| Framing::Sse.events(black_box(&chunk)).filter(|event| event.data.is_some()).count());
     });
     group.bench_function("feed in chunks of 150 bytes", |b| {
         let chunks: Vec<_> = chunk.chunks(150).map(Bytes::copy_from_slice).collect();
