@@ -30,6 +30,8 @@ pub struct Caller {
     pub grants: Grants,
     /// Refused while true.
     pub disabled: bool,
+    /// What a target cannot be told is refused.
+    pub strict: bool,
     /// Refused from then on.
     pub expires_at: Option<SystemTime>,
 }
@@ -198,6 +200,7 @@ mod tests {
             previous: previous.map(|byte| [byte; 32]),
             grants: Grants::default(),
             disabled: false,
+            strict: false,
             expires_at: None,
         })
     }

@@ -205,6 +205,9 @@ pub struct CallerKey {
     /// The key before a rotation, which is still taken for a while.
     #[serde(default)]
     pub previous: Option<PreviousKey>,
+    /// What a target cannot be told is refused, and not left out and named.
+    #[serde(default)]
+    pub strict: bool,
     /// Words to find it by.
     #[serde(default)]
     pub tags: Vec<String>,
@@ -228,6 +231,7 @@ impl fmt::Debug for CallerKey {
             .field("disabled", &self.disabled)
             .field("expires_at", &self.expires_at)
             .field("previous", &self.previous)
+            .field("strict", &self.strict)
             .field("tags", &self.tags)
             .finish()
     }

@@ -3,6 +3,7 @@
 use crate::{
     Answer, Endpoint,
     cause::Failed,
+    endpoint::dialect_of,
     flight::Flight,
     record::{self, Outcome},
     worker::Worker,
@@ -13,17 +14,17 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
 };
 use std::{rc::Rc, time::Duration};
-use trestle_dialect::{Category, Dialect, Failure, Fault, Refusal, RefusalKind, inbound, json};
+use trestle_dialect::{Category, Dialect, Failure, Fault, Framing, Refusal, RefusalKind, inbound, json};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const ANTHROPIC_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+const AMAZON_REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
 const CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-client-request-id");
 const PROVIDER: HeaderName = HeaderName::from_static("x-trestle-provider");
 const MODEL: HeaderName = HeaderName::from_static("x-trestle-model");
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-trestle-attempts");
 const DROPPED: HeaderName = HeaderName::from_static("x-trestle-dropped");
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
-static EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream; charset=utf-8");
 static NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 
 /// What kind of body follows.
@@ -31,22 +32,34 @@ static NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 pub(crate) enum Content {
     /// One JSON value.
     Json,
-    /// Server-sent events.
-    Events,
+    /// Events.
+    Events(Framing),
+}
+
+impl Content {
+    fn media_type(self) -> HeaderValue {
+        match self {
+            Self::Json => JSON.clone(),
+            Self::Events(framing) => HeaderValue::from_static(framing.media_type()),
+        }
+    }
 }
 
 /// The head that every answer of the pipeline has: who answered, after how many attempts, what was dropped.
 pub(crate) fn head(flight: &Flight, content: Content, dropped: &[String]) -> HeaderMap {
     let record = &flight.record;
     let mut headers = HeaderMap::with_capacity(12);
-    headers.insert(CONTENT_TYPE, if content == Content::Json { JSON.clone() } else { EVENTS.clone() });
-    if content == Content::Events {
+    headers.insert(CONTENT_TYPE, content.media_type());
+    if let Content::Events(_) = content {
         headers.insert(CACHE_CONTROL, NO_CACHE.clone());
     }
     if let Ok(id) = HeaderValue::from_bytes(&flight.record.id_hex()) {
-        if record.endpoint.dialect() == Dialect::AnthropicMessages {
-            headers.insert(ANTHROPIC_REQUEST_ID, id.clone());
-        }
+        let own = match record.endpoint.dialect() {
+            Dialect::AnthropicMessages => Some(ANTHROPIC_REQUEST_ID),
+            Dialect::BedrockConverse => Some(AMAZON_REQUEST_ID),
+            _ => None,
+        };
+        headers.extend(own.map(|own| (own, id.clone())));
         headers.insert(REQUEST_ID, id);
     }
     if let Some(id) = record.client_id.as_deref().and_then(|id| HeaderValue::try_from(id).ok()) {
@@ -202,12 +215,11 @@ pub(crate) fn panicked(worker: &Rc<Worker>, endpoint: Endpoint) -> Response<Answ
     response
 }
 
-/// An error for a request that is none of the pipeline's. Paths of Anthropic's get its shape.
+/// An error for a request that is none of the pipeline's, in the shape of the SDK that the path is for.
 pub(crate) fn plain(id: u128, path: &str, (status, message): (StatusCode, &str)) -> Response<Answer> {
     let id = record::hex(id);
     let id_text = String::from_utf8_lossy(&id);
-    let dialect =
-        if path.starts_with("/anthropic") { Dialect::AnthropicMessages } else { Dialect::OpenAiChat };
+    let dialect = dialect_of(path);
     let kind = match status.as_u16() {
         401 => RefusalKind::Unauthenticated,
         403 => RefusalKind::Forbidden,

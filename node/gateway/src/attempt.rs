@@ -229,7 +229,7 @@ impl Walk<'_> {
                 self.timer.within(answering.as_mut()).await.map_err(timed_out)?
             }
             ProviderKind::Remote(remote) => {
-                let operation = self.ask.endpoint.operation(target.prepared.dialect);
+                let operation = self.ask.endpoint.operation(target.prepared.dialect, self.ask.streams());
                 let path = remote.endpoint(operation, &target.config.model).ok_or_else(|| {
                     let message =
                         format!("the provider {} does not offer {}", provider.name, self.ask.endpoint.name());
@@ -268,7 +268,7 @@ impl Walk<'_> {
         }
         match (self.ask.stream, head.is_events) {
             (true, true) => {
-                let stream = Stream::new(body, self.translation(target));
+                let stream = Stream::new(body, target.prepared.dialect.framing(), self.translation(target));
                 let commit = Box::pin(inspect::commit(stream, self.flight, self.timer));
                 Ok(Won::Events(Box::new(commit.await?)))
             }

@@ -1,7 +1,7 @@
 //! Calls from inside of the process, through the very same pipeline: typed, or any body to any endpoint.
 
 use crate::{
-    Endpoint, Gateway, Headers,
+    Endpoint, Gateway, Headers, Named, RequestLine,
     body::{Cut, RemoteBody},
     serve::handle_on,
 };
@@ -16,9 +16,9 @@ use std::{
 };
 use trestle_config::ResolvedTarget;
 use trestle_dialect::{
-    DecodeEvents, Dialect, Quirks, Refusal, Target,
+    DecodeEvents, Dialect, Framing, Quirks, Refusal, Target, frame,
     ir::{self, Block, BlockKind, Event, Message, Role, Text},
-    outbound, sse,
+    outbound,
 };
 
 /// Largest event of a stream.
@@ -155,7 +155,7 @@ impl Client {
     /// Sends any body to any endpoint, as a client of the HTTP interface would.
     pub async fn send(
         &self,
-        endpoint: Endpoint,
+        line: impl Into<RequestLine>,
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Answered, ClientError> {
@@ -165,8 +165,9 @@ impl Client {
         }
         let request = (Headers::Map(headers), body);
         let shared = self.gateway.shared();
-        let answer =
-            handle_on(&shared.seats[shared.idlest()], endpoint, request).await.ok_or(ClientError::Stopped)?;
+        let answer = handle_on(&shared.seats[shared.idlest()], line.into(), request)
+            .await
+            .ok_or(ClientError::Stopped)?;
         let (head, body) = answer.into_parts();
         Ok(Answered { status: head.status, headers: head.headers, body })
     }
@@ -184,7 +185,8 @@ impl Client {
         let (dialect, answered) = self.ask(&request).await?;
         Ok(Events {
             body: answered.body,
-            reader: sse::Reader::new(EVENT_BYTES_MAX),
+            framing: dialect.framing(),
+            reader: dialect.framing().reader(EVENT_BYTES_MAX),
             decoder: outbound(dialect).decode_events(),
             queue: VecDeque::new(),
             done: false,
@@ -201,7 +203,12 @@ impl Client {
             wants_max_completion_tokens: false,
         };
         let encoded = outbound(dialect).encode_request(request, &target)?;
-        let answered = self.send(Endpoint::Generate(dialect), HeaderMap::new(), encoded.body.into()).await?;
+        let named = Named { model: model.as_ref().into(), stream: Some(request.stream) };
+        let line = RequestLine {
+            endpoint: Endpoint::Generate(dialect),
+            named: Some(named).filter(|_| dialect.model_in_path()),
+        };
+        let answered = self.send(line, HeaderMap::new(), encoded.body.into()).await?;
         if answered.status.is_success() {
             return Ok((dialect, answered));
         }
@@ -225,7 +232,8 @@ impl Client {
 /// The events of a streamed answer. Dropping it ends the upstream call.
 pub struct Events {
     body: RemoteBody,
-    reader: sse::Reader,
+    framing: Framing,
+    reader: frame::Reader,
     decoder: Box<dyn DecodeEvents>,
     queue: VecDeque<Event>,
     done: bool,
@@ -268,7 +276,7 @@ impl Events {
             }
         };
         let mut events = Vec::new();
-        for event in sse::events(&block) {
+        for event in self.framing.events(&block) {
             self.decoder.decode(&event, &mut events).map_err(ClientError::Malformed)?;
         }
         self.queue.extend(events);

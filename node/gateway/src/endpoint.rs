@@ -1,61 +1,172 @@
-//! Which request is whose: method and path of the inference endpoints.
+//! Which request is whose: what method and path say of an inference request.
 
 use http::Method;
+use percent_encoding::percent_decode_str;
 use trestle_dialect::Dialect;
-use trestle_provider::Operation;
+use trestle_provider::{Operation, Stream};
 
 /// An inference endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Endpoint {
-    /// Generate a message: `/v1/chat/completions`, `/v1/messages`.
+    /// Generate a message.
     Generate(Dialect),
     /// `/v1/completions`.
     Completions,
     /// `/v1/embeddings`.
     Embeddings,
-    /// `GET /v1/models`, in the OpenAI or the Anthropic shape.
-    Models,
+    /// The list of models, in the shape of a dialect's vendor.
+    Models(Dialect),
 }
 
-impl Endpoint {
+/// What the first line of a request says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestLine {
+    /// What is asked for.
+    pub endpoint: Endpoint,
+    /// What some vendors put into the path.
+    pub named: Option<Named>,
+}
+
+/// A path that names the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// The model.
+    pub model: Box<str>,
+    /// Whether the answer is to be streamed; `None` where the body says that.
+    pub stream: Option<bool>,
+}
+
+/// What stands before the paths of an SDK. Which one it is does not matter, but for lists of models and errors.
+const PREFIXES: [(&str, Dialect); 7] = [
+    ("/openai", Dialect::OpenAiChat),
+    ("/anthropic", Dialect::AnthropicMessages),
+    ("/genai", Dialect::Gemini),
+    ("/bedrock", Dialect::BedrockConverse),
+    ("/cohere", Dialect::CohereChat),
+    ("/litellm", Dialect::OpenAiChat),
+    ("/langchain", Dialect::OpenAiChat),
+];
+
+impl From<Endpoint> for RequestLine {
+    fn from(endpoint: Endpoint) -> Self {
+        Self { endpoint, named: None }
+    }
+}
+
+impl RequestLine {
     /// The paths that exist, for the 404 that lists them.
-    pub const PATHS: [&'static str; 9] = [
+    pub const PATHS: [&'static str; 17] = [
         "POST /v1/chat/completions",
+        "POST /v1/responses",
         "POST /v1/messages",
+        "POST /v1beta/models/{model}:generateContent",
+        "POST /v1beta/models/{model}:streamGenerateContent",
+        "POST /model/{model}/converse",
+        "POST /model/{model}/converse-stream",
+        "POST /v2/chat",
         "POST /v1/completions",
         "POST /v1/embeddings",
         "GET /v1/models",
-        "the same below /openai and /anthropic",
+        "GET /v1beta/models",
+        "the same below /openai, /anthropic, /genai, /bedrock, /cohere, /litellm and /langchain",
+        "POST /openai/deployments/{model}/chat/completions",
         "GET /healthz",
         "GET /readyz",
         "GET /metrics",
     ];
 
-    /// The endpoint of a method and path; `None` if it is not one of ours. A known path with a wrong method is
+    /// What a method and path ask for; `None` if the path is not one of ours. A known path with a wrong method is
     /// `Err` with the method that it takes.
     pub fn find(method: &Method, path: &str) -> Option<Result<Self, &'static str>> {
-        let below = path.strip_prefix("/openai").or_else(|| path.strip_prefix("/anthropic")).unwrap_or(path);
-        let found = match below.strip_prefix("/v1").unwrap_or(below) {
-            "/chat/completions" => Self::Generate(Dialect::OpenAiChat),
-            "/messages" => Self::Generate(Dialect::AnthropicMessages),
-            "/completions" => Self::Completions,
-            "/embeddings" => Self::Embeddings,
-            "/models" => Self::Models,
-            _ => return None,
-        };
-        // Without a prefix the version is not optional: `/models` is nobody's path.
-        if below.len() == path.len() && !path.starts_with("/v1/") {
-            return None;
-        }
-        let (right, name) = if found == Self::Models { (Method::GET, "GET") } else { (Method::POST, "POST") };
+        let (prefix, below) = split_prefix(path);
+        let found = fixed(below, prefix).or_else(|| named(below))?;
+        let list = matches!(found.endpoint, Endpoint::Models(_));
+        let (right, name) = if list { (Method::GET, "GET") } else { (Method::POST, "POST") };
         Some(if *method == right { Ok(found) } else { Err(name) })
     }
+}
 
+/// The vendor of the SDK that a prefix is for, and the path below it.
+fn split_prefix(path: &str) -> (Option<Dialect>, &str) {
+    for (prefix, dialect) in PREFIXES {
+        if let Some(below) = path.strip_prefix(prefix)
+            && below.starts_with('/')
+        {
+            return (Some(dialect), below);
+        }
+    }
+    (None, path)
+}
+
+/// The dialect in which an error is told to a client that asked for a path that is nobody's.
+pub(crate) fn dialect_of(path: &str) -> Dialect {
+    split_prefix(path).0.unwrap_or(Dialect::OpenAiChat)
+}
+
+/// Paths that hold no name. Without a prefix the version is not optional: `/models` is nobody's path.
+fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
+    let versioned = path.strip_prefix("/v1/");
+    let below = match (versioned, prefix) {
+        (Some(below), _) => below,
+        (None, _) if path == "/v2/chat" => return Some(Endpoint::Generate(Dialect::CohereChat).into()),
+        (None, _) if path == "/v1beta/models" => return Some(Endpoint::Models(Dialect::Gemini).into()),
+        (None, Some(_)) => path.strip_prefix('/')?,
+        (None, None) => return None,
+    };
+    let endpoint = match below {
+        "chat/completions" => Endpoint::Generate(Dialect::OpenAiChat),
+        "messages" => Endpoint::Generate(Dialect::AnthropicMessages),
+        "responses" => Endpoint::Generate(Dialect::OpenAiResponses),
+        "completions" => Endpoint::Completions,
+        "embeddings" => Endpoint::Embeddings,
+        "models" => Endpoint::Models(prefix.unwrap_or(Dialect::OpenAiChat)),
+        _ => return None,
+    };
+    Some(endpoint.into())
+}
+
+/// Paths that hold the model: `/model/ID/converse`, `/v1beta/models/ID:generateContent`, `/deployments/ID/embeddings`.
+fn named(path: &str) -> Option<RequestLine> {
+    let line = |endpoint, model: &str, stream| {
+        // An id that is no text names no model of anybody.
+        let model = percent_decode_str(model).decode_utf8().ok().filter(|model| !model.is_empty())?;
+        Some(RequestLine { endpoint, named: Some(Named { model: model.into(), stream }) })
+    };
+    if let Some(rest) = path.strip_prefix("/model/") {
+        let (model, operation) = rest.rsplit_once('/')?;
+        let stream = match operation {
+            "converse" => false,
+            "converse-stream" => true,
+            _ => return None,
+        };
+        return line(Endpoint::Generate(Dialect::BedrockConverse), model, Some(stream));
+    }
+    if let Some(rest) = path.strip_prefix("/deployments/") {
+        let (model, operation) = rest.split_once('/')?;
+        let endpoint = match operation {
+            "chat/completions" => Endpoint::Generate(Dialect::OpenAiChat),
+            "completions" => Endpoint::Completions,
+            "embeddings" => Endpoint::Embeddings,
+            _ => return None,
+        };
+        return line(endpoint, model, None);
+    }
+    let below = path.strip_prefix("/v1beta").or_else(|| path.strip_prefix("/v1")).unwrap_or(path);
+    let (model, operation) = below.strip_prefix("/models/")?.rsplit_once(':')?;
+    let stream = match operation {
+        "generateContent" => false,
+        "streamGenerateContent" => true,
+        _ => return None,
+    };
+    line(Endpoint::Generate(Dialect::Gemini), model, Some(stream))
+}
+
+impl Endpoint {
     /// The dialect in which the client speaks here.
     pub(crate) const fn dialect(self) -> Dialect {
         match self {
-            Self::Generate(dialect) => dialect,
-            Self::Completions | Self::Embeddings | Self::Models => Dialect::OpenAiChat,
+            Self::Generate(dialect) | Self::Models(dialect) => dialect,
+            Self::Completions | Self::Embeddings => Dialect::OpenAiChat,
         }
     }
 
@@ -65,16 +176,16 @@ impl Endpoint {
             Self::Generate(dialect) => dialect.name(),
             Self::Completions => "completions",
             Self::Embeddings => "embeddings",
-            Self::Models => "models",
+            Self::Models(_) => "models",
         }
     }
 
     /// What is asked of a provider that speaks `dialect`.
-    pub(crate) const fn operation(self, dialect: Dialect) -> Operation {
+    pub(crate) const fn operation(self, dialect: Dialect, stream: Stream) -> Operation {
         match self {
             Self::Completions => Operation::Completions,
             Self::Embeddings => Operation::Embeddings,
-            Self::Generate(_) | Self::Models => Operation::Generate(dialect),
+            Self::Generate(_) | Self::Models(_) => Operation::generate(dialect, stream),
         }
     }
 }
@@ -83,29 +194,84 @@ impl Endpoint {
 mod tests {
     use super::*;
 
+    fn check(method: Method, path: &str, expected: Option<Result<RequestLine, &'static str>>) {
+        assert_eq!(RequestLine::find(&method, path), expected, "{method} {path}");
+    }
+
     #[test]
     fn paths_are_found_with_and_without_prefix() {
-        let chat = Endpoint::Generate(Dialect::OpenAiChat);
-        let messages = Endpoint::Generate(Dialect::AnthropicMessages);
-        for (method, path, expected) in [
-            (Method::POST, "/v1/chat/completions", Some(Ok(chat))),
-            (Method::POST, "/openai/v1/chat/completions", Some(Ok(chat))),
-            (Method::POST, "/openai/chat/completions", Some(Ok(chat))),
-            (Method::POST, "/anthropic/v1/messages", Some(Ok(messages))),
-            (Method::POST, "/v1/messages", Some(Ok(messages))),
-            (Method::GET, "/openai/v1/models", Some(Ok(Endpoint::Models))),
-            (Method::POST, "/v1/embeddings", Some(Ok(Endpoint::Embeddings))),
-            (Method::POST, "/v1/completions", Some(Ok(Endpoint::Completions))),
-            (Method::GET, "/v1/chat/completions", Some(Err("POST"))),
-            (Method::POST, "/v1/models", Some(Err("GET"))),
-            (Method::POST, "/chat/completions", None),
-            (Method::GET, "/models", None),
-            (Method::POST, "/v1/chat/completions/", None),
-            (Method::POST, "/v2/messages", None),
-            (Method::GET, "/", None),
-            (Method::GET, "/openai", None),
+        let generate = |dialect| Some(Ok(Endpoint::Generate(dialect).into()));
+        let chat = || generate(Dialect::OpenAiChat);
+        for (path, expected) in [
+            ("/v1/chat/completions", chat()),
+            ("/openai/v1/chat/completions", chat()),
+            ("/openai/chat/completions", chat()),
+            ("/litellm/chat/completions", chat()),
+            ("/langchain/v1/chat/completions", chat()),
+            ("/v1/responses", generate(Dialect::OpenAiResponses)),
+            ("/openai/responses", generate(Dialect::OpenAiResponses)),
+            ("/anthropic/v1/messages", generate(Dialect::AnthropicMessages)),
+            ("/v1/messages", generate(Dialect::AnthropicMessages)),
+            ("/v2/chat", generate(Dialect::CohereChat)),
+            ("/cohere/v2/chat", generate(Dialect::CohereChat)),
+            ("/v1/embeddings", Some(Ok(Endpoint::Embeddings.into()))),
+            ("/v1/completions", Some(Ok(Endpoint::Completions.into()))),
+            ("/v1/models", Some(Err("GET"))),
+            ("/chat/completions", None),
+            ("/v1/chat/completions/", None),
+            ("/v2/messages", None),
+            ("/", None),
+            ("/openai", None),
+            ("/openaix/v1/messages", None),
         ] {
-            assert_eq!(Endpoint::find(&method, path), expected, "{method} {path}");
+            check(Method::POST, path, expected);
+        }
+        let models = |dialect| Some(Ok(Endpoint::Models(dialect).into()));
+        check(Method::GET, "/openai/v1/models", models(Dialect::OpenAiChat));
+        check(Method::GET, "/v1/models", models(Dialect::OpenAiChat));
+        check(Method::GET, "/anthropic/v1/models", models(Dialect::AnthropicMessages));
+        check(Method::GET, "/v1beta/models", models(Dialect::Gemini));
+        check(Method::GET, "/genai/v1beta/models", models(Dialect::Gemini));
+        check(Method::GET, "/models", None);
+        check(Method::GET, "/v1/chat/completions", Some(Err("POST")));
+        check(Method::GET, "/model/m/converse", Some(Err("POST")));
+    }
+
+    #[test]
+    fn ids_in_paths_are_opaque() {
+        let found = |path: &str| match RequestLine::find(&Method::POST, path) {
+            Some(Ok(RequestLine { endpoint, named: Some(named) })) => {
+                Some((endpoint.name(), named.model.into_string(), named.stream))
+            }
+            _ => None,
+        };
+        let arn = "arn:aws:bedrock:us-east-1:1:inference-profile/us.x-v1:0";
+        for (path, expected) in [
+            (
+                "/model/anthropic.claude-v1:0/converse",
+                Some(("bedrock-converse", "anthropic.claude-v1:0", Some(false))),
+            ),
+            ("/bedrock/model/a%2Fb/converse-stream", Some(("bedrock-converse", "a/b", Some(true)))),
+            (
+                "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fus.x-v1%3A0/converse",
+                Some(("bedrock-converse", arn, Some(false))),
+            ),
+            (
+                "/v1beta/models/gemini-2.5-pro:generateContent",
+                Some(("gemini", "gemini-2.5-pro", Some(false))),
+            ),
+            ("/genai/v1beta/models/a/b:c:streamGenerateContent", Some(("gemini", "a/b:c", Some(true)))),
+            ("/v1/models/chat:generateContent", Some(("gemini", "chat", Some(false)))),
+            ("/openai/deployments/gpt%204/chat/completions", Some(("openai-chat", "gpt 4", None))),
+            ("/openai/deployments/e/embeddings", Some(("embeddings", "e", None))),
+            ("/model//converse", None),
+            ("/model/%ff/converse", None),
+            ("/model/m/invoke", None),
+            ("/v1beta/models/m:countTokens", None),
+            ("/v1beta/models/:generateContent", None),
+        ] {
+            let expected = expected.map(|(name, model, stream)| (name, model.to_owned(), stream));
+            assert_eq!(found(path), expected, "{path}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What would be done with a request, without doing it: who asks, which targets and why, and what each would not be told.
 
 use crate::{
-    Endpoint, Gateway, Headers, authenticate::authenticate, prepare::prepare, receive::Ask, route::route,
+    Gateway, Headers, RequestLine, authenticate::authenticate, prepare::prepare, receive::Ask, route::route,
     worker::Worker,
 };
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use trestle_dialect::Refusal;
 #[derive(Debug)]
 pub struct Question {
     /// Where it would go.
-    pub endpoint: Endpoint,
+    pub line: RequestLine,
     /// Its headers.
     pub headers: HeaderMap,
     /// Its body.
@@ -105,7 +105,8 @@ fn fill(
     };
     made.caller = caller.as_ref().map(|caller| caller.name.to_string());
     let held = worker.budget().share();
-    let ask = Ask::read(question.endpoint, headers, question.body, held)?;
+    let mut ask = Ask::read(question.line, headers, question.body, held)?;
+    ask.strict |= caller.as_ref().is_some_and(|caller| caller.strict);
     made.model = Some(ask.model.clone());
     let resolved = snapshot.resolve(&ask.model);
     let group = match &resolved {

@@ -1,7 +1,7 @@
 //! The table of contents of one request.
 
 use crate::{
-    Answer, Endpoint, RequestBody, answer,
+    Answer, Endpoint, RequestBody, RequestLine, answer,
     answer::Content,
     attempt::{Walk, Walked, Won},
     authenticate::authenticate,
@@ -27,10 +27,11 @@ const CLIENT_ID_MAX: usize = 128;
 /// Answers one request. Sets `finish` once it must run to its end even if its client leaves.
 pub(crate) async fn handle(
     worker: &Rc<Worker>,
-    endpoint: Endpoint,
+    line: RequestLine,
     (headers, body): (Headers, RequestBody),
     finish: &Cell<bool>,
 ) -> Response<Answer> {
+    let endpoint = line.endpoint;
     let mut flight = Flight::begin(worker, endpoint);
     let snapshot = worker.snapshot();
     flight.record.client_id = client_id(&headers);
@@ -38,10 +39,10 @@ pub(crate) async fn handle(
         Ok(caller) => flight.record.caller = caller,
         Err(refusal) => return answer::refusal(flight, &refusal),
     }
-    if endpoint == Endpoint::Models {
+    if let Endpoint::Models(_) = endpoint {
         return models::list(flight, &snapshot, &headers);
     }
-    let ask = match receive(&mut flight, &snapshot.settings, headers, body).await {
+    let ask = match receive(&mut flight, &snapshot.settings, (line, headers), body).await {
         Ok(ask) => ask,
         Err(refusal) => return answer::refusal(flight, &refusal),
     };
@@ -94,7 +95,7 @@ fn deliver(
         }
         Won::Events(stream) => {
             dropped.extend_from_slice(&stream.dropped);
-            let headers = answer::head(&flight, Content::Events, &dropped);
+            let headers = answer::head(&flight, Content::Events(dialect.framing()), &dropped);
             let relay = Relay::events(flight, *stream, timer, (dialect, idle));
             stream_out(headers, relay.finish_alone(!snapshot.aborts(true)))
         }

@@ -51,7 +51,7 @@ mod explain;
 
 pub use body::{Answer, Cut, LocalBody, RequestBody};
 pub use client::{Answered, Chat, Client, ClientError, Events};
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, Named, RequestLine};
 pub use explain::{Because, Candidate, Explanation, Question};
 pub use gateway::{Gateway, HostSecrets, OpenError, Options};
 pub use headers::{Headers, Lines};

@@ -187,6 +187,7 @@ fn compose(settings: &MockSettings, asked: &Request, model: &str) -> Response {
         blocks: vec![Block::from(kind)],
         stop,
         stop_sequence: None,
+        logprobs: Vec::new(),
         usage: Some(Usage { input, output: words, ..Usage::default() }),
         attachments: Vec::new(),
     }

@@ -27,10 +27,9 @@ pub(crate) fn list(mut flight: Flight, snapshot: &Snapshot, headers: &Headers) -
             }
         }
     }
-    let dialect = if headers.get("anthropic-version").is_some() {
-        Dialect::AnthropicMessages
-    } else {
-        Dialect::OpenAiChat
+    let dialect = match headers.get("anthropic-version") {
+        Some(_) => Dialect::AnthropicMessages,
+        None => flight.record.endpoint.dialect(),
     };
     flight.record.status = 200;
     flight.record.outcome = Outcome::Ok;

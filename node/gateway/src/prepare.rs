@@ -15,14 +15,13 @@ use http::{
 use smallvec::smallvec;
 use trestle_config::{Credential, ProviderConfig, TargetConfig};
 use trestle_dialect::{
-    Dialect, Edits, Pieces, Target,
+    Dialect, Edits, Framing, Pieces, Target,
     ir::{Features, Json, Text},
     json, may_need, outbound,
 };
 use trestle_provider::Provider;
 
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
-static EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 static AGENT: HeaderValue = HeaderValue::from_static(concat!("trestle/", env!("CARGO_PKG_VERSION")));
 
 /// What is sent to a target, the same for each attempt.
@@ -62,7 +61,16 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
     } else {
         (passed_on(ask, &wire), Vec::new())
     };
+    if ask.strict && !dropped.is_empty() {
+        return Err(strictly(target, &dropped));
+    }
     Ok(Prepared { body: Outgoing::new(pieces), dropped, dialect: theirs })
+}
+
+/// The client wants all or nothing.
+fn strictly(target: &TargetConfig, dropped: &[String]) -> Failed {
+    let message = format!("{} cannot be told {}, and the request is strict", target.name, dropped.join(", "));
+    Failed { param: dropped.first().cloned(), ..Failed::new("unsupported", Next::Onward, message) }
 }
 
 /// The client's dialect where the provider speaks it, else the provider's best.
@@ -72,7 +80,8 @@ fn dialect_of(ask: &Ask, provider: &ProviderConfig) -> Dialect {
 }
 
 fn suits(ask: &Ask, target: &TargetConfig, lacks: Features) -> Result<(), Failed> {
-    if !may_need(&ask.envelope, lacks) {
+    let streams = ask.stream && !lacks.and(Features::STREAMING).is_empty();
+    if !streams && !may_need(&ask.envelope, lacks) {
         return Ok(());
     }
     let needs = ask.decoded().map_err(Failed::unreadable)?.needs.and(lacks);
@@ -97,6 +106,15 @@ fn passed_on(ask: &Ask, wire: &Target<'_>) -> Pieces {
     edits.apply(&ask.envelope)
 }
 
+fn accept(ask: &Ask, prepared: &Prepared) -> HeaderValue {
+    static EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+    match prepared.dialect.framing() {
+        _ if !ask.stream => JSON.clone(),
+        Framing::Sse => EVENTS.clone(),
+        Framing::EventStream => HeaderValue::from_static(Framing::EventStream.media_type()),
+    }
+}
+
 /// The whole request for one attempt. Only headers on the allow-list leave: ours, the provider's, and those of the
 /// client that the provider's row names.
 pub(crate) fn request(
@@ -108,7 +126,7 @@ pub(crate) fn request(
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(HOST, remote.host().clone());
     headers.insert(CONTENT_TYPE, JSON.clone());
-    headers.insert(ACCEPT, if ask.stream { EVENTS.clone() } else { JSON.clone() });
+    headers.insert(ACCEPT, accept(ask, prepared));
     headers.insert(USER_AGENT, AGENT.clone());
     for name in &provider.forward_headers {
         for value in ask.headers.get_all(name.as_str()) {

@@ -1,7 +1,7 @@
 //! Head and body of a request become an `Ask`: an envelope, held within the bounds.
 
 use crate::{
-    Endpoint, RequestBody,
+    Endpoint, Named, RequestBody, RequestLine,
     budget::Held,
     flight::Flight,
     headers::Headers,
@@ -11,7 +11,11 @@ use bytes::{Bytes, BytesMut};
 use std::{cell::OnceCell, time::Duration};
 use tokio::time::{Instant, timeout_at};
 use trestle_config::Settings;
-use trestle_dialect::{Dialect, Envelope, Refusal, RefusalKind, inbound, ir};
+use trestle_dialect::{
+    Dialect, Envelope, Refusal, RefusalKind, inbound,
+    ir::{self, Text},
+};
+use trestle_provider::Stream;
 
 /// A body gets this long, and one more second for each `SLOWEST` bytes that have come.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -36,6 +40,8 @@ pub(crate) struct Ask {
     pub(crate) stream: bool,
     /// The client wants usage in the stream.
     pub(crate) wants_usage: bool,
+    /// What a target cannot be told is refused, and not left out.
+    pub(crate) strict: bool,
     /// Targets of the client's own choice, to be tried after the first.
     pub(crate) fallbacks: Option<Vec<String>>,
     decoded: OnceCell<Result<ir::Request, Refusal>>,
@@ -51,7 +57,7 @@ impl Ask {
 
     /// Reads what every request must say.
     pub(crate) fn read(
-        endpoint: Endpoint,
+        RequestLine { endpoint, named }: RequestLine,
         headers: Headers,
         body: Bytes,
         held: Held,
@@ -62,20 +68,35 @@ impl Ask {
                 format!("the body is not an acceptable JSON object: {error}"),
             )
         })?;
-        let model = model(&envelope)?;
-        let stream = stream(&envelope)?;
+        let (model, stream) = match named {
+            Some(Named { model, stream: Some(stream) }) => (model.into_string(), stream),
+            Some(Named { model, stream: None }) => (model.into_string(), read_stream(&envelope)?),
+            None => (read_model(&envelope)?, read_stream(&envelope)?),
+        };
         let wants_usage = match endpoint {
             Endpoint::Generate(dialect) => inbound(dialect).wants_usage(&envelope),
             _ => true,
         };
         let fallbacks = fallbacks(&envelope, &headers)?;
+        let strict = strict(&headers)?;
         let decoded = OnceCell::new();
-        Ok(Self { endpoint, headers, envelope, model, stream, wants_usage, fallbacks, decoded, held })
+        Ok(Self { endpoint, headers, envelope, model, stream, wants_usage, strict, fallbacks, decoded, held })
+    }
+
+    /// Whether the answer is to be streamed, for the provider.
+    pub(crate) fn streams(&self) -> Stream {
+        if self.stream { Stream::Yes } else { Stream::No }
     }
 
     /// The request in our own representation; decoded once, and only if somebody asks.
     pub(crate) fn decoded(&self) -> Result<&ir::Request, Refusal> {
-        let decoded = self.decoded.get_or_init(|| inbound(self.dialect()).decode_request(&self.envelope));
+        let decoded = self.decoded.get_or_init(|| {
+            let mut request = inbound(self.dialect()).decode_request(&self.envelope)?;
+            // In some dialects the path says both.
+            (request.model, request.stream) = (Text::new(&self.model), self.stream);
+            request.collect_needs();
+            Ok(request)
+        });
         decoded.as_ref().map_err(Clone::clone)
     }
 }
@@ -84,20 +105,20 @@ impl Ask {
 pub(crate) async fn receive(
     flight: &mut Flight,
     settings: &Settings,
-    headers: Headers,
+    (line, headers): (RequestLine, Headers),
     body: RequestBody,
 ) -> Result<Ask, Refusal> {
-    let endpoint = flight.record.endpoint;
     let mut held = flight.worker.budget().share();
     let bytes = collect(settings, &headers, body, &mut held).await?;
     flight.record.bytes_in = bytes.len() as u64;
-    let ask = Ask::read(endpoint, headers, bytes, held)?;
+    let mut ask = Ask::read(line, headers, bytes, held)?;
+    ask.strict |= flight.record.caller.as_ref().is_some_and(|caller| caller.strict);
     flight.record.model = ask.model.chars().take(128).collect();
     flight.record.stream = ask.stream;
     Ok(ask)
 }
 
-fn model(envelope: &Envelope) -> Result<String, Refusal> {
+fn read_model(envelope: &Envelope) -> Result<String, Refusal> {
     let Some(value) = envelope.get("model") else {
         return Err(Refusal::invalid(
             "model",
@@ -111,7 +132,7 @@ fn model(envelope: &Envelope) -> Result<String, Refusal> {
     }
 }
 
-fn stream(envelope: &Envelope) -> Result<bool, Refusal> {
+fn read_stream(envelope: &Envelope) -> Result<bool, Refusal> {
     match envelope.get("stream") {
         None => Ok(false),
         Some(value) if value.is_null() => Ok(false),
@@ -142,6 +163,14 @@ fn fallbacks(envelope: &Envelope, headers: &Headers) -> Result<Option<Vec<String
         return Err(Refusal::invalid("fallbacks", format!("at most {FALLBACKS_MAX} fallbacks can be named")));
     }
     Ok(Some(named))
+}
+
+fn strict(headers: &Headers) -> Result<bool, Refusal> {
+    match headers.get("x-trestle-strict") {
+        None | Some(b"false") => Ok(false),
+        Some(b"true") => Ok(true),
+        Some(_) => Err(Refusal::invalid("x-trestle-strict", "the header must be `true` or `false`")),
+    }
 }
 
 fn too_large(settings: &Settings) -> Refusal {

@@ -2,7 +2,7 @@
 //! finish although their client has left.
 
 use crate::{
-    Answer, Endpoint, Headers, RequestBody, answer,
+    Answer, Headers, RequestBody, RequestLine, answer,
     body::{self, RemoteBody},
     handle,
     thread::Seat,
@@ -28,15 +28,15 @@ impl Worker {
     /// Serves one request here. Never fails: errors are answers. A panic ends this request alone.
     pub async fn handle(
         self: &Rc<Self>,
-        endpoint: Endpoint,
+        line: RequestLine,
         request: (Headers, RequestBody),
     ) -> Response<Answer> {
+        let endpoint = line.endpoint;
         let finish = Rc::new(Cell::new(false));
         let worker = Rc::clone(self);
         let keep = Rc::clone(&finish);
         let future = Box::pin(async move {
-            let caught =
-                AssertUnwindSafe(handle::handle(&worker, endpoint, request, &keep)).catch_unwind().await;
+            let caught = AssertUnwindSafe(handle::handle(&worker, line, request, &keep)).catch_unwind().await;
             caught.unwrap_or_else(|_| answer::panicked(&worker, endpoint))
         });
         Detachable { future: Some(future), finish }.await
@@ -46,15 +46,16 @@ impl Worker {
     /// that carry many requests at once (HTTP/2).
     pub async fn handle_spread(
         self: &Rc<Self>,
-        endpoint: Endpoint,
+        line: RequestLine,
         (headers, body): (Headers, impl Into<RequestBody> + Send + 'static),
     ) -> Response<Answer> {
+        let endpoint = line.endpoint;
         let idlest = self.shared.idlest();
         let here = self.seat().in_flight.load(Relaxed);
         if idlest == self.index || here <= self.shared.seats[idlest].in_flight.load(Relaxed) + SPREAD_BEYOND {
-            return self.handle(endpoint, (headers, body.into())).await;
+            return self.handle(line, (headers, body.into())).await;
         }
-        match handle_on(&self.shared.seats[idlest], endpoint, (headers, body)).await {
+        match handle_on(&self.shared.seats[idlest], line, (headers, body)).await {
             Some(response) => response.map(Answer::from_remote),
             None => answer::panicked(self, endpoint),
         }
@@ -70,7 +71,7 @@ impl Worker {
 /// `None` if that thread has ended.
 pub(crate) async fn handle_on(
     seat: &Seat,
-    endpoint: Endpoint,
+    line: RequestLine,
     (headers, body): (Headers, impl Into<RequestBody> + Send + 'static),
 ) -> Option<Response<RemoteBody>> {
     let (reply, answer) = oneshot::channel();
@@ -81,7 +82,7 @@ pub(crate) async fn handle_on(
         tokio::task::spawn_local(async move {
             let mut reply = reply;
             let response = tokio::select! {
-                response = worker.handle(endpoint, (headers, body.into())) => response,
+                response = worker.handle(line, (headers, body.into())) => response,
                 () = reply.closed() => return,
             };
             body::send_remote(response, reply).await;

@@ -8,10 +8,7 @@ use crate::{
 };
 use bytes::{Bytes, BytesMut};
 use std::task::{Context, Poll, ready};
-use trestle_dialect::{
-    DecodeEvents, EncodeEvents, Fault, Look, Outbound, ir,
-    sse::{self, Reader},
-};
+use trestle_dialect::{DecodeEvents, EncodeEvents, Fault, Framing, Look, Outbound, frame, ir};
 
 /// Largest single event of an upstream.
 const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -39,7 +36,8 @@ pub(crate) enum Translation {
 /// A streamed answer.
 pub(crate) struct Stream {
     body: Incoming,
-    reader: Reader,
+    framing: Framing,
+    reader: frame::Reader,
     translation: Translation,
     scratch: Vec<ir::Event>,
     queue: Vec<Bytes>,
@@ -71,10 +69,11 @@ pub(crate) enum Step {
 
 impl Stream {
     /// A stream that begins.
-    pub(crate) fn new(body: Incoming, translation: Translation) -> Self {
+    pub(crate) fn new(body: Incoming, framing: Framing, translation: Translation) -> Self {
         Self {
             body,
-            reader: Reader::new(EVENT_BYTES_MAX),
+            framing,
+            reader: framing.reader(EVENT_BYTES_MAX),
             translation,
             scratch: Vec::new(),
             queue: Vec::new(),
@@ -136,7 +135,7 @@ impl Stream {
         let (block, last) = match ready!(self.body.poll_chunk(cx)) {
             Some(Ok(chunk)) => match self.reader.feed(chunk) {
                 Ok(block) => (block, false),
-                Err(too_large) => return Poll::Ready(failed(Failed::malformed(too_large))),
+                Err(error) => return Poll::Ready(failed(Failed::malformed(error))),
             },
             Some(Err(broken)) => return Poll::Ready(failed(broken.into())),
             None => (self.reader.finish(), true),
@@ -167,7 +166,7 @@ impl Stream {
     fn pass(&mut self, block: &Bytes, flight: &mut Flight) -> bool {
         let Translation::Same { codec, strip_usage, mut look } = self.translation else { return false };
         let (mut contents, mut from, mut at) = (0, 0, 0);
-        for event in sse::events(block) {
+        for event in self.framing.events(block) {
             let begin = at;
             at += event.raw.len();
             if event.data.is_none() {
@@ -210,7 +209,7 @@ impl Stream {
         let Translation::Cross { decoder, encoder } = &mut self.translation else { return Ok(false) };
         let mut out = Vec::new();
         let mut contents = 0;
-        for event in sse::events(block) {
+        for event in self.framing.events(block) {
             decoder.decode(&event, &mut events)?;
             for event in events.drain(..) {
                 match &event {

@@ -1,13 +1,16 @@
 //! Vendors as data: a row for each, and the little that a call to one needs beside its wire format. No I/O, no clock.
 
+mod operation;
+pub use operation::{Endpoints, Operation, Stream};
+
 mod row;
-pub use row::{Auth, Endpoints, Row};
+pub use row::{Auth, Row};
 
 mod registry;
 pub use registry::listed;
 
 mod provider;
-pub use provider::{Operation, Origin, Provider};
+pub use provider::{Origin, Provider};
 
 mod address;
 pub use address::{is_forbidden_address, is_private_address};

@@ -15,10 +15,7 @@ pub struct Listed {
     host: HeaderValue,
     presents: Presents,
     headers: Vec<(HeaderName, HeaderValue)>,
-    chat: Path,
-    messages: Path,
-    completions: Path,
-    embeddings: Path,
+    paths: Vec<(Operation, Path)>,
 }
 
 /// How a key is presented, checked.
@@ -47,41 +44,34 @@ impl Listed {
         check_forwarded(&row, &presents, &mut problems);
         check_quirks(&row.quirks, &mut problems);
         let base = Base::parse(&row.base_url).map_err(|why| problems.push(format!("base_url: {why}"))).ok();
-        let mut path = |member: &str, own: Option<&str>, default: Option<&str>| {
-            let base = base.as_ref()?;
-            let made = base.endpoint(own.or(default).unwrap_or_default());
-            made.map_err(|why| problems.push(format!("endpoints.{member}: {why}"))).ok()
-        };
-        let speaks = |dialect, path| row.dialects.contains(&dialect).then_some(path);
-        let chat_path = speaks(Dialect::OpenAiChat, "/chat/completions");
-        let messages_path = speaks(Dialect::AnthropicMessages, "/messages");
-        let ends = &row.endpoints;
-        let chat = path("chat", ends.chat.as_deref(), chat_path);
-        let messages = path("messages", ends.messages.as_deref(), messages_path);
-        let completions =
-            path("completions", ends.completions.as_deref(), speaks(Dialect::OpenAiChat, "/completions"));
-        let embeddings =
-            path("embeddings", ends.embeddings.as_deref(), speaks(Dialect::OpenAiChat, "/embeddings"));
-        for (dialect, member, made) in
-            [(Dialect::OpenAiChat, "chat", &chat), (Dialect::AnthropicMessages, "messages", &messages)]
-        {
-            if row.dialects.contains(&dialect) && matches!(made, Some(Path::Missing)) {
-                problems.push(format!(
-                    "endpoints.{member}: is empty, but `dialects` has `{}`; remove one of the two",
-                    dialect.name()
-                ));
-            }
-        }
-        match (base, chat, messages, completions, embeddings) {
-            (Some(base), Some(chat), Some(messages), Some(completions), Some(embeddings))
-                if problems.is_empty() =>
-            {
-                let Base { origin, host, .. } = base;
-                Ok(Self { origin, host, presents, headers, chat, messages, completions, embeddings })
+        let paths = base.as_ref().map(|base| paths(base, &row, &mut problems)).unwrap_or_default();
+        match base {
+            Some(Base { origin, host, .. }) if problems.is_empty() => {
+                Ok(Self { origin, host, presents, headers, paths })
             }
             _ => Err(problems),
         }
     }
+}
+
+/// The path of every operation that the vendor has.
+fn paths(base: &Base, row: &Row, problems: &mut Vec<String>) -> Vec<(Operation, Path)> {
+    let mut made = Vec::new();
+    for operation in Operation::ALL {
+        let (name, dialect) = (operation.name(), operation.dialect());
+        let speaks = row.dialects.contains(&dialect);
+        let own = row.endpoints.0.get(&operation).map(String::as_str);
+        match base.endpoint(own.or(speaks.then_some(operation.path())).unwrap_or_default()) {
+            Ok(None) if speaks && operation.is_needed() => problems.push(format!(
+                "endpoints.{name}: is empty, but `dialects` has `{}`; remove one of the two",
+                dialect.name()
+            )),
+            Ok(None) => {}
+            Ok(Some(path)) => made.push((operation, path)),
+            Err(why) => problems.push(format!("endpoints.{name}: {why}")),
+        }
+    }
+    made
 }
 
 impl fmt::Debug for Listed {
@@ -100,13 +90,8 @@ impl Provider for Listed {
     }
 
     fn endpoint(&self, operation: Operation, model: &str) -> Option<PathAndQuery> {
-        match operation {
-            Operation::Generate(Dialect::OpenAiChat) => &self.chat,
-            Operation::Generate(Dialect::AnthropicMessages) => &self.messages,
-            Operation::Completions => &self.completions,
-            Operation::Embeddings => &self.embeddings,
-        }
-        .of(model)
+        let (_, path) = self.paths.iter().find(|(own, _)| *own == operation)?;
+        path.of(model)
     }
 
     fn credential(&self, key: &str) -> Result<Option<(HeaderName, HeaderValue)>, &'static str> {

@@ -1,18 +1,8 @@
 //! What a call to a provider needs beside its wire format: where to, and how to sign.
 
+use crate::Operation;
 use http::{HeaderMap, HeaderName, HeaderValue, uri::PathAndQuery};
-use trestle_dialect::{Dialect, Fault};
-
-/// What is asked of a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Operation {
-    /// Generate a message, in this dialect.
-    Generate(Dialect),
-    /// Legacy text completion, passed on.
-    Completions,
-    /// Embeddings, passed on.
-    Embeddings,
-}
+use trestle_dialect::Fault;
 
 /// Where a provider is: what a connection pool is keyed by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

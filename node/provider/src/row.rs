@@ -1,5 +1,6 @@
 //! A vendor as a row of data, in `listed.toml` and in the document.
 
+use crate::Endpoints;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -44,19 +45,4 @@ pub enum Auth {
     Header(String),
     /// No key.
     None,
-}
-
-/// Paths: `/below/base_url`, or `//from/the/root` of the host; a query may follow, and `{model}` stands for the model's
-/// name. Missing is the dialect's own, an empty string means that the vendor does not have it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Endpoints {
-    /// OpenAI Chat: `/chat/completions`.
-    pub chat: Option<String>,
-    /// Anthropic Messages: `/messages`.
-    pub messages: Option<String>,
-    /// `/completions`.
-    pub completions: Option<String>,
-    /// `/embeddings`.
-    pub embeddings: Option<String>,
 }

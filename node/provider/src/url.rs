@@ -49,10 +49,11 @@ impl Base {
         Ok(Self { origin: Origin { tls, host: host.into(), port }, host: header, path })
     }
 
-    /// The path of an operation below this base, from `/below` or, from the root of the host, `//absolute`.
-    pub(crate) fn endpoint(&self, path: &str) -> Result<Path, &'static str> {
+    /// The path of an operation below this base, from `/below` or, from the root of the host, `//absolute`; `None`
+    /// from an empty one.
+    pub(crate) fn endpoint(&self, path: &str) -> Result<Option<Path>, &'static str> {
         if path.is_empty() {
-            return Ok(Path::Missing);
+            return Ok(None);
         }
         let whole = match path.strip_prefix("//") {
             Some(absolute) => format!("/{absolute}"),
@@ -64,15 +65,13 @@ impl Base {
         }
         let sample: PathAndQuery =
             whole.replace(MODEL, "m").parse().map_err(|_| "has characters that a path cannot have")?;
-        Ok(if whole.contains(MODEL) { Path::PerModel(whole) } else { Path::Fixed(sample) })
+        Ok(Some(if whole.contains(MODEL) { Path::PerModel(whole) } else { Path::Fixed(sample) }))
     }
 }
 
 /// The path of an operation, as far as it can be known ahead of a request.
 #[derive(Debug)]
 pub(crate) enum Path {
-    /// The vendor does not have the operation.
-    Missing,
     /// The same for all models; a clone is a count.
     Fixed(PathAndQuery),
     /// With `{model}` in it.
@@ -82,7 +81,6 @@ pub(crate) enum Path {
 impl Path {
     pub(crate) fn of(&self, model: &str) -> Option<PathAndQuery> {
         match self {
-            Self::Missing => None,
             Self::Fixed(path) => Some(path.clone()),
             // Dots alone mean another path even when they are encoded.
             Self::PerModel(_) if matches!(model, "" | "." | "..") => None,

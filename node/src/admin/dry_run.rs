@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use trestle_gateway::{Because, Candidate, Endpoint, Explanation, Gateway, Question};
+use trestle_gateway::{Because, Candidate, Explanation, Gateway, Question, RequestLine};
 
 /// A request that is not made.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
@@ -117,8 +117,8 @@ pub(super) async fn ask(
 ) -> Result<Json<Answer>, Problem> {
     let Request { path, key, headers, body } = json(&body)?;
     let path = path.as_deref().unwrap_or("/v1/chat/completions");
-    let Some(Ok(endpoint)) = Endpoint::find(&Method::POST, path) else {
-        let detail = format!("`path`: there is no POST {path}; there are: {}", Endpoint::PATHS.join(", "));
+    let Some(Ok(line)) = RequestLine::find(&Method::POST, path) else {
+        let detail = format!("`path`: there is no POST {path}; there are: {}", RequestLine::PATHS.join(", "));
         return Err(Problem::bad_request(detail));
     };
     let mut map = HeaderMap::new();
@@ -129,7 +129,7 @@ pub(super) async fn ask(
         })?;
         map.append(name, value);
     }
-    let question = Question { endpoint, headers: map, body: body.to_string().into(), key };
+    let question = Question { line, headers: map, body: body.to_string().into(), key };
     let stopped = || anyhow::anyhow!("the gateway has been stopped");
     Ok(Json(gateway.explain(question).await.ok_or_else(stopped)?.into()))
 }

@@ -20,7 +20,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
-use trestle_gateway::{Cut, Endpoint, Headers, Lines, LocalBody, RequestBody};
+use trestle_gateway::{Cut, Headers, Lines, LocalBody, RequestBody, RequestLine};
 
 /// Header lines; a request with more is hyper's to judge.
 const LINES_MAX: usize = 64;
@@ -48,7 +48,7 @@ struct Wire {
 /// A request.
 #[derive(Debug)]
 struct Post {
-    endpoint: Endpoint,
+    line: RequestLine,
     lines: Lines,
     length: u64,
     /// What came of the body with the head, with room for the rest.
@@ -87,13 +87,13 @@ pub(super) async fn serve(stream: Stream, shared: &Rc<Shared>) -> Option<Stream>
 
 /// One request and its answer; true if the connection can carry another.
 async fn exchange(wire: &Rc<Wire>, shared: &Rc<Shared>, post: Post) -> io::Result<bool> {
-    let Post { endpoint, lines, length, first } = post;
+    let Post { line, lines, length, first } = post;
     wire.left.set(length - first.len() as u64);
     let body = match wire.left.get() {
         0 => RequestBody::Bytes(first.freeze()),
         _ => RequestBody::Local(Box::new(Rest { wire: Rc::clone(wire), first: first.freeze() })),
     };
-    let mut answering = pin!(shared.serve_post(endpoint, (Headers::Lines(lines), body)));
+    let mut answering = pin!(shared.serve_post(line, (Headers::Lines(lines), body)));
     let answer = poll_fn(|cx| match answering.as_mut().poll(cx) {
         Poll::Ready(answer) => Poll::Ready(Ok(answer)),
         Poll::Pending => wire.poll_left(cx).map(Err),
@@ -197,8 +197,8 @@ fn parse(bytes: &[u8]) -> Head {
     };
     let path = request.path.unwrap_or_default();
     let path = path.split_once('?').map_or(path, |(path, _)| path);
-    let endpoint = match Endpoint::find(&Method::POST, path) {
-        Some(Ok(endpoint)) if request.method == Some("POST") && request.version == Some(1) => endpoint,
+    let line = match RequestLine::find(&Method::POST, path) {
+        Some(Ok(line)) if request.method == Some("POST") && request.version == Some(1) => line,
         _ => return Head::Other,
     };
     let Some(length) = plain_length(request.headers) else { return Head::Other };
@@ -208,7 +208,7 @@ fn parse(bytes: &[u8]) -> Head {
     let (first, behind) = rest.split_at(usize::try_from(length).map_or(rest.len(), |n| n.min(rest.len())));
     let mut body = BytesMut::with_capacity(length.min(TRUSTED) as usize);
     body.extend_from_slice(first);
-    Head::Post(Box::new(Post { endpoint, lines, length, first: body }), Bytes::copy_from_slice(behind))
+    Head::Post(Box::new(Post { line, lines, length, first: body }), Bytes::copy_from_slice(behind))
 }
 
 /// The length of the body, if it is told once, in digits, and nothing else is said about it or the connection.

@@ -18,7 +18,7 @@ use std::{
     rc::Rc,
     task::{Context, Poll},
 };
-use trestle_gateway::{Answer, Cut, Endpoint, Headers, RequestBody, Worker};
+use trestle_gateway::{Answer, Cut, Headers, RequestBody, RequestLine, Worker};
 
 /// What the requests of one connection share.
 pub(super) struct Shared {
@@ -47,11 +47,11 @@ impl Shared {
     /// Serves one request to an inference endpoint that this connection carries alone.
     pub(super) async fn serve_post(
         &self,
-        endpoint: Endpoint,
+        line: RequestLine,
         request: (Headers, RequestBody),
     ) -> Response<Served> {
         let mut running = self.vitals.begin();
-        let answer = self.worker.handle(endpoint, request).await;
+        let answer = self.worker.handle(line, request).await;
         running.answered();
         answer.map(|body| Served { body, _running: running })
     }
@@ -62,15 +62,15 @@ impl Shared {
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Answer> {
-        match Endpoint::find(request.method(), request.uri().path()) {
-            Some(Ok(endpoint)) => {
+        match RequestLine::find(request.method(), request.uri().path()) {
+            Some(Ok(line)) => {
                 let spread = request.version() == Version::HTTP_2;
                 let (head, body) = request.into_parts();
                 let headers = Headers::Map(head.headers);
                 if spread {
-                    self.worker.handle_spread(endpoint, (headers, body)).await
+                    self.worker.handle_spread(line, (headers, body)).await
                 } else {
-                    self.worker.handle(endpoint, (headers, body.into())).await
+                    self.worker.handle(line, (headers, body.into())).await
                 }
             }
             Some(Err(method)) => self.wrong_method(&request, method),
@@ -92,7 +92,7 @@ impl Shared {
         if let Some(admin) = here.admin.as_ref().filter(|_| admin::serves(path)) {
             return admin.answer(request, self.peer).await.map(Answer::full);
         }
-        let message = format!("there is nothing at {path}; there are: {}", Endpoint::PATHS.join(", "));
+        let message = format!("there is nothing at {path}; there are: {}", RequestLine::PATHS.join(", "));
         self.worker.refuse(path, StatusCode::NOT_FOUND, &message)
     }
 

@@ -46,7 +46,8 @@ pub(super) fn compile(
     let path = path.member("value");
     let Some(hash) = hash_of(&key.value, secrets, &path, findings) else { return };
     let previous = former.map(|(hash, _)| hash).filter(|previous| *previous != hash);
-    let caller = Caller { name: name.into(), hash, previous, grants, disabled: key.disabled, expires_at };
+    let (disabled, strict) = (key.disabled, key.strict);
+    let caller = Caller { name: name.into(), hash, previous, grants, disabled, strict, expires_at };
     let caller = Arc::new(caller);
     if let Err(other) = callers.insert(&caller) {
         findings.problem(&path, format!("is the same key as that of `{}`; give each its own", other.name));

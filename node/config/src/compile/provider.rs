@@ -130,15 +130,7 @@ impl Draft<'_> {
         row.dialects = entry.dialects.clone().unwrap_or_else(|| row.dialects.clone());
         row.auth = entry.auth.clone().unwrap_or_else(|| row.auth.clone());
         row.quirks = entry.quirks.clone().unwrap_or_else(|| row.quirks.clone());
-        if let Some(own) = entry.endpoints.clone() {
-            let Endpoints { chat, messages, completions, embeddings } = std::mem::take(&mut row.endpoints);
-            row.endpoints = Endpoints {
-                chat: own.chat.or(chat),
-                messages: own.messages.or(messages),
-                completions: own.completions.or(completions),
-                embeddings: own.embeddings.or(embeddings),
-            };
-        }
+        row.endpoints.0.extend(entry.endpoints.clone().unwrap_or_default().0);
         // Header names are the same in any case, so the row's own gives way to one that is written otherwise.
         row.headers.retain(|name, _| !entry.headers.keys().any(|own| own.eq_ignore_ascii_case(name)));
         row.headers.extend(entry.headers.clone());

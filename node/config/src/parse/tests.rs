@@ -63,7 +63,7 @@ fn misspelt_members_are_named() {
     check(
         "keys: { a: { value: x, limit: 1 } }",
         &[
-            "keys.a.limit: unknown member `limit`; known: `disabled`, `expires_at`, `models`, `previous`, `tags`, `value`",
+            "keys.a.limit: unknown member `limit`; known: `disabled`, `expires_at`, `models`, `previous`, `strict`, `tags`, `value`",
         ],
     );
     check(
@@ -151,7 +151,9 @@ fn choices_are_named_and_what_was_written_is_not() {
     );
     check(
         "providers: { x: { dialects: [openai] } }",
-        &["providers.x.dialects[0]: must be one of `openai-chat`, `anthropic-messages`"],
+        &[
+            "providers.x.dialects[0]: must be one of `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini`, `bedrock-converse`, `cohere-chat`",
+        ],
     );
     check(
         "settings: { on_disconnect: stop }",

@@ -41,7 +41,8 @@ impl Head {
                 self.retry_after = self.retry_after.or_else(|| retry_after(value));
             }
             12 if name.eq_ignore_ascii_case("content-type") => {
-                self.is_events = value.starts_with(b"text/event-stream");
+                self.is_events = value.starts_with(b"text/event-stream")
+                    || value.starts_with(b"application/vnd.amazon.eventstream");
             }
             14 if name.eq_ignore_ascii_case("content-length") => {
                 self.length = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());

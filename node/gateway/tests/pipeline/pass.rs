@@ -2,6 +2,7 @@
 
 use crate::support::{Bed, CHAT, MESSAGES, chat, messages, only};
 use serde_json::json;
+use trestle_dialect::Dialect;
 use trestle_gateway::Endpoint;
 
 #[tokio::test]
@@ -149,13 +150,19 @@ settings: {}",
             .collect()
     };
     let key = ("authorization", "Bearer abc");
-    let answer = bed.ask(Endpoint::Models, &[key], "").await;
+    let answer = bed.ask(Endpoint::Models(Dialect::OpenAiChat), &[key], "").await;
     assert_eq!(ids(&answer), ["chat", "mock/echo"]);
     assert_eq!(answer.json()["object"], "list");
-    let answer =
-        bed.ask(Endpoint::Models, &[("x-api-key", "abc"), ("anthropic-version", "2023-06-01")], "").await;
+    let answer = bed
+        .ask(
+            Endpoint::Models(Dialect::OpenAiChat),
+            &[("x-api-key", "abc"), ("anthropic-version", "2023-06-01")],
+            "",
+        )
+        .await;
     assert_eq!(answer.json()["data"][0]["type"], "model");
-    let refused = bed.ask(Endpoint::Models, &[("authorization", "Bearer wrong")], "").await;
+    let refused =
+        bed.ask(Endpoint::Models(Dialect::OpenAiChat), &[("authorization", "Bearer wrong")], "").await;
     assert_eq!(refused.status, 401);
     for (model, status) in
         [("chat", 200), ("mock/echo", 200), ("other", 403), ("a/gpt-4o-mini", 403), ("mock/lorem", 403)]
@@ -201,4 +208,32 @@ async fn compressed_bodies_are_understood_both_ways() {
     gzip.write_all(chat("mock/echo").to_string().as_bytes()).unwrap();
     let answer = bed.ask(CHAT, &[("content-encoding", "gzip")], gzip.finish().unwrap()).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+#[tokio::test]
+async fn a_strict_request_is_told_whole_or_not_at_all() {
+    let key = "value: 'sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'";
+    let bed = Bed::new(&format!(
+        "models: {{ chat: {{ strategy: ordered, targets: [{{ model: b/claude-sonnet-4-5 }}, {{ model: a/gpt-4o-mini }}] }} }}\n\
+         keys: {{ whole: {{ {key}, strict: true }} }}"
+    ));
+    let ask =
+        json!({"model": "chat", "seed": 7, "messages": [{"role": "user", "content": "hi"}]}).to_string();
+    let answer = bed.ask(CHAT, &[], ask.clone()).await;
+    assert_eq!(
+        (answer.header("x-trestle-model"), answer.header("x-trestle-dropped")),
+        ("claude-sonnet-4-5", "seed")
+    );
+    // The next target can be told all.
+    for strict in [("x-trestle-strict", "true"), ("x-api-key", "abc")] {
+        let answer = bed.ask(CHAT, &[strict], ask.clone()).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.header("x-trestle-model"), "gpt-4o-mini");
+    }
+    let only = ask.replace("\"chat\"", "\"b/claude-sonnet-4-5\"");
+    let answer = bed.ask(CHAT, &[("x-trestle-strict", "true")], only.clone()).await;
+    assert_eq!(answer.status, 400);
+    assert!(answer.text().contains("cannot be told seed"), "{}", answer.text());
+    let answer = bed.ask(CHAT, &[("x-trestle-strict", "yes")], only).await;
+    assert!(answer.text().contains("must be `true` or `false`"), "{}", answer.text());
 }

@@ -145,7 +145,7 @@ async fn requests_of_one_connection_spread_over_the_threads() {
     gateway.spawn(|worker| async move {
         let asking = (0..30).map(|_| {
             let body = Bytes::from(chat("mock/echo").to_string());
-            worker.handle_spread(CHAT, (Headers::Map(HeaderMap::new()), body))
+            worker.handle_spread(CHAT.into(), (Headers::Map(HeaderMap::new()), body))
         });
         futures_util::future::join_all(asking).await;
     });

@@ -4,8 +4,8 @@ use super::*;
 use crate::{Endpoints, listed};
 use trestle_dialect::Quirks;
 
-const CHAT: Operation = Operation::Generate(Dialect::OpenAiChat);
-const MESSAGES: Operation = Operation::Generate(Dialect::AnthropicMessages);
+const CHAT: Operation = Operation::Chat;
+const MESSAGES: Operation = Operation::Messages;
 
 fn row(base_url: &str) -> Row {
     Row {
@@ -18,6 +18,10 @@ fn row(base_url: &str) -> Row {
         forward_headers: Vec::new(),
         quirks: Quirks::default(),
     }
+}
+
+fn endpoints(paths: &[(Operation, &str)]) -> Endpoints {
+    Endpoints(paths.iter().map(|(operation, path)| (*operation, (*path).to_owned())).collect())
 }
 
 fn of(name: &str) -> Listed {
@@ -109,12 +113,11 @@ fn all_problems_of_a_row_are_reported() {
         ]
         .map(str::to_owned)
         .into(),
-        endpoints: Endpoints {
-            chat: Some("chat".to_owned()),
-            embeddings: Some("/a/../b".to_owned()),
-            completions: Some("/a b".to_owned()),
-            ..Endpoints::default()
-        },
+        endpoints: endpoints(&[
+            (CHAT, "chat"),
+            (Operation::Embeddings, "/a/../b"),
+            (Operation::Completions, "/a b"),
+        ]),
         ..row("https://a.b")
     };
     let expected = [
@@ -177,7 +180,7 @@ fn quirks_leave_a_request_whole() {
 
 #[test]
 fn a_dialect_needs_its_endpoint() {
-    let endpoints = Endpoints { chat: Some(String::new()), ..Endpoints::default() };
+    let endpoints = endpoints(&[(CHAT, "")]);
     let problems = Listed::new(Row { endpoints, ..row("https://a.b") }).unwrap_err();
     assert_eq!(
         problems,
@@ -207,10 +210,7 @@ fn paths_of_listed_vendors() {
 
 #[test]
 fn models_are_encoded_where_they_enter_a_path() {
-    let endpoints = Endpoints {
-        chat: Some("/deployments/{model}/chat?api-version=1".to_owned()),
-        ..Endpoints::default()
-    };
+    let endpoints = endpoints(&[(CHAT, "/deployments/{model}/chat?api-version=1")]);
     let made = Listed::new(Row { endpoints, ..row("https://a.b/openai") }).unwrap();
     let check = |model: &str, expected: &str| assert_eq!(path(&made, CHAT, model), expected, "{model}");
     check("gpt-4.1_x~", "/openai/deployments/gpt-4.1_x~/chat?api-version=1");

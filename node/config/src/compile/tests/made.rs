@@ -130,10 +130,9 @@ fn a_vendors_row_is_laid_under_the_document() {
     let deepseek = &snapshot.providers["deepseek"];
     let crate::ProviderKind::Remote(vendor) = &deepseek.kind else { panic!("not a vendor") };
     let path = |operation| vendor.endpoint(operation, "m").map(|path| path.to_string());
-    use trestle_dialect::Dialect;
-    use trestle_provider::Operation::{Embeddings, Generate};
-    assert_eq!(path(Generate(Dialect::OpenAiChat)).as_deref(), Some("/v1/x"));
-    assert_eq!(path(Generate(Dialect::AnthropicMessages)).as_deref(), Some("/anthropic/v1/messages"));
+    use trestle_provider::Operation::{Chat, Embeddings, Messages};
+    assert_eq!(path(Chat).as_deref(), Some("/v1/x"));
+    assert_eq!(path(Messages).as_deref(), Some("/anthropic/v1/messages"));
     assert_eq!(path(Embeddings), None);
     let mut headers = http::HeaderMap::new();
     vendor.sign(&mut headers);

@@ -1,0 +1,153 @@
+//! What is asked of a provider, and where.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use std::{borrow::Cow, collections::BTreeMap};
+use trestle_dialect::Dialect;
+
+/// What is asked of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// Generate a message: OpenAI Chat.
+    Chat,
+    /// OpenAI Responses.
+    Responses,
+    /// Anthropic Messages.
+    Messages,
+    /// Gemini.
+    GenerateContent,
+    /// Gemini, streamed.
+    StreamGenerateContent,
+    /// Bedrock.
+    Converse,
+    /// Bedrock, streamed.
+    ConverseStream,
+    /// Cohere.
+    CohereChat,
+    /// Legacy text completion, passed on.
+    Completions,
+    /// Embeddings, passed on.
+    Embeddings,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Chat,
+        Self::Responses,
+        Self::Messages,
+        Self::GenerateContent,
+        Self::StreamGenerateContent,
+        Self::Converse,
+        Self::ConverseStream,
+        Self::CohereChat,
+        Self::Completions,
+        Self::Embeddings,
+    ];
+
+    /// To generate a message, whole or streamed.
+    pub const fn generate(dialect: Dialect, stream: Stream) -> Self {
+        match (dialect, stream) {
+            (Dialect::OpenAiChat, _) => Self::Chat,
+            (Dialect::OpenAiResponses, _) => Self::Responses,
+            (Dialect::AnthropicMessages, _) => Self::Messages,
+            (Dialect::Gemini, Stream::No) => Self::GenerateContent,
+            (Dialect::Gemini, Stream::Yes) => Self::StreamGenerateContent,
+            (Dialect::BedrockConverse, Stream::No) => Self::Converse,
+            (Dialect::BedrockConverse, Stream::Yes) => Self::ConverseStream,
+            (Dialect::CohereChat, _) => Self::CohereChat,
+        }
+    }
+
+    /// The name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Messages => "messages",
+            Self::GenerateContent => "generate_content",
+            Self::StreamGenerateContent => "stream_generate_content",
+            Self::Converse => "converse",
+            Self::ConverseStream => "converse_stream",
+            Self::CohereChat => "cohere_chat",
+            Self::Completions => "completions",
+            Self::Embeddings => "embeddings",
+        }
+    }
+
+    /// The dialect whose owner has it.
+    pub(crate) const fn dialect(self) -> Dialect {
+        match self {
+            Self::Chat | Self::Completions | Self::Embeddings => Dialect::OpenAiChat,
+            Self::Responses => Dialect::OpenAiResponses,
+            Self::Messages => Dialect::AnthropicMessages,
+            Self::GenerateContent | Self::StreamGenerateContent => Dialect::Gemini,
+            Self::Converse | Self::ConverseStream => Dialect::BedrockConverse,
+            Self::CohereChat => Dialect::CohereChat,
+        }
+    }
+
+    /// Whether a provider of the dialect cannot be without it.
+    pub(crate) const fn is_needed(self) -> bool {
+        !matches!(self, Self::Completions | Self::Embeddings)
+    }
+
+    /// The owner's path, below its base URL.
+    pub(crate) const fn path(self) -> &'static str {
+        match self {
+            Self::Chat => "/chat/completions",
+            Self::Responses => "/responses",
+            Self::Messages => "/messages",
+            Self::GenerateContent => "/models/{model}:generateContent",
+            Self::StreamGenerateContent => "/models/{model}:streamGenerateContent?alt=sse",
+            Self::Converse => "/model/{model}/converse",
+            Self::ConverseStream => "/model/{model}/converse-stream",
+            Self::CohereChat => "/chat",
+            Self::Completions => "/completions",
+            Self::Embeddings => "/embeddings",
+        }
+    }
+}
+
+/// Whether an answer is streamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Whole.
+    No,
+    /// As events.
+    Yes,
+}
+
+/// Paths by operation: `/below/base_url`, or `//from/the/root` of the host; a query may follow, and `{model}` stands for
+/// the model's name. Missing is the dialect's own, an empty string means that the vendor does not have it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Endpoints(pub BTreeMap<Operation, String>);
+
+impl JsonSchema for Endpoints {
+    fn schema_name() -> Cow<'static, str> {
+        "Endpoints".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let path = |operation: Operation| {
+            let about = format!("The path, where it is not `{}`.", operation.path());
+            (operation.name().to_owned(), json_schema!({ "type": "string", "description": about }).to_value())
+        };
+        let properties: serde_json::Map<_, _> = Operation::ALL.into_iter().map(path).collect();
+        json_schema!({ "type": "object", "properties": properties, "additionalProperties": false })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_documents() {
+        for operation in Operation::ALL {
+            assert_eq!(serde_json::to_value(operation).unwrap(), operation.name());
+        }
+    }
+}
