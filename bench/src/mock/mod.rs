@@ -18,7 +18,7 @@ mod record;
 mod schema;
 mod script;
 mod serve;
-mod sse;
+mod stream;
 mod vendor;
 
 pub use behaviour::{Behaviour, SETTINGS};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, request};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, request};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use tokio::time::sleep;
@@ -17,7 +17,7 @@ use super::encode::Encoder;
 use super::record::{Recorded, Recorder, Ticket};
 use super::script::Script;
 use super::vendor::{Reply, Vendor, VendorError, forced_error, fresh_id};
-use super::{anthropic, control, openai, sse};
+use super::{anthropic, control, openai, stream};
 
 /// Body bytes that are accepted.
 const BODY_BYTES_MAX: usize = 256 << 20;
@@ -59,13 +59,22 @@ impl Endpoint {
         }
     }
 
-    fn vendor(&self, headers: &HeaderMap) -> Vendor {
+    fn vendor(&self, headers: &HeaderMap) -> &'static dyn Vendor {
         let anthropic = match self {
             Self::Messages => true,
             Self::Models | Self::Model(_) | Self::Unknown => headers.contains_key("anthropic-version"),
             _ => false,
         };
-        if anthropic { Vendor::Anthropic } else { Vendor::OpenAi }
+        if anthropic { &anthropic::Anthropic } else { &openai::OpenAi }
+    }
+
+    /// The model that is asked for, wherever the vendor has it named.
+    fn model(&self, body: &[u8]) -> String {
+        #[derive(serde::Deserialize)]
+        struct Named {
+            model: String,
+        }
+        serde_json::from_slice::<Named>(body).map(|named| named.model).unwrap_or_default()
     }
 }
 
@@ -90,7 +99,7 @@ pub(super) async fn handle(
     }
     let ticket = upstream.recorder.begin(recorded(&head, body.clone()));
     let endpoint = Endpoint::find(&head.method, path);
-    let behaviour = match behaviour(&upstream, &head, &body) {
+    let behaviour = match behaviour(&upstream, &head, &endpoint.model(&body)) {
         Ok(behaviour) => behaviour,
         Err(problem) => {
             let error = VendorError::new(418, "invalid_request_error", problem);
@@ -131,28 +140,27 @@ fn header<'a>(head: &'a request::Parts, name: &str) -> &'a str {
     head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// The API key, from either header; empty where there is none.
+/// The API key, from whichever header; of a signed request the id of the key. Empty where there is none.
 fn api_key(head: &request::Parts) -> &str {
-    let bearer = header(head, AUTHORIZATION.as_str());
-    let bearer = bearer.strip_prefix("Bearer ").unwrap_or_default().trim();
-    if bearer.is_empty() { header(head, "x-api-key") } else { bearer }
+    let authorization = header(head, AUTHORIZATION.as_str());
+    let signed = authorization.strip_prefix("AWS4-HMAC-SHA256 Credential=");
+    let signed = signed.and_then(|rest| rest.split('/').next());
+    let bearer = authorization.strip_prefix("Bearer ").unwrap_or_default().trim();
+    let others = ["x-api-key", "x-goog-api-key", "api-key"].map(|name| header(head, name));
+    [signed.unwrap_or_default(), bearer]
+        .into_iter()
+        .chain(others)
+        .find(|key| !key.is_empty())
+        .unwrap_or_default()
 }
 
-fn behaviour(upstream: &Upstream, head: &request::Parts, body: &[u8]) -> Result<Behaviour, String> {
+fn behaviour(upstream: &Upstream, head: &request::Parts, model: &str) -> Result<Behaviour, String> {
     let key = api_key(head);
     let mut behaviour = Behaviour::from_key(key)?;
-    behaviour.overlay(Behaviour::from_model(&model_of(body))?);
+    behaviour.overlay(Behaviour::from_model(model)?);
     behaviour.overlay(upstream.script.take(key));
     behaviour.overlay(Behaviour::parse(header(head, "x-mock"))?);
     Ok(behaviour)
-}
-
-fn model_of(body: &[u8]) -> String {
-    #[derive(serde::Deserialize)]
-    struct Named {
-        model: String,
-    }
-    serde_json::from_slice::<Named>(body).map(|named| named.model).unwrap_or_default()
 }
 
 fn answer(
@@ -162,7 +170,6 @@ fn answer(
     behaviour: &Behaviour,
 ) -> Result<Reply, VendorError> {
     let vendor = endpoint.vendor(&head.headers);
-    let is_openai = vendor == Vendor::OpenAi;
     let known_key = match endpoint {
         Endpoint::Chat | Endpoint::Completions | Endpoint::Embeddings => {
             header(head, "authorization").strip_prefix("Bearer ").is_some_and(|key| !key.trim().is_empty())
@@ -170,10 +177,10 @@ fn answer(
         _ => !api_key(head).is_empty(),
     };
     if !known_key && !behaviour.has("no_auth") {
-        return Err(if is_openai { openai::missing_key() } else { anthropic::missing_key() });
+        return Err(vendor.missing_key());
     }
     let in_stream = behaviour.has("error_event") || behaviour.has("error_event_mid");
-    if !in_stream && let Some(error) = forced_error(vendor, behaviour, &model_of(body)) {
+    if !in_stream && let Some(error) = forced_error(vendor, behaviour, &endpoint.model(body)) {
         return Err(error);
     }
     match endpoint {
@@ -181,12 +188,15 @@ fn answer(
         Endpoint::Messages => anthropic::messages(body, &head.headers, behaviour),
         Endpoint::Completions => openai::completions(body, behaviour),
         Endpoint::Embeddings => openai::embeddings(body),
-        Endpoint::Models if is_openai => Ok(Reply::Whole(openai::models())),
-        Endpoint::Models => Ok(Reply::Whole(anthropic::models())),
-        Endpoint::Model(id) if is_openai => Ok(Reply::Whole(openai::model(id))),
-        Endpoint::Model(id) => Ok(Reply::Whole(anthropic::model(id))),
-        Endpoint::Unknown if is_openai => Err(openai::unknown_path(head.method.as_str(), head.uri.path())),
-        Endpoint::Unknown => Err(anthropic::unknown_path()),
+        Endpoint::Models if head.headers.contains_key("anthropic-version") => {
+            Ok(Reply::Whole(anthropic::models()))
+        }
+        Endpoint::Models => Ok(Reply::Whole(openai::models())),
+        Endpoint::Model(id) if head.headers.contains_key("anthropic-version") => {
+            Ok(Reply::Whole(anthropic::model(id)))
+        }
+        Endpoint::Model(id) => Ok(Reply::Whole(openai::model(id))),
+        Endpoint::Unknown => Err(vendor.unknown_path(head.method.as_str(), head.uri.path())),
     }
 }
 
@@ -196,7 +206,7 @@ struct Connection {
 }
 
 struct Outcome {
-    vendor: Vendor,
+    vendor: &'static dyn Vendor,
     answer: Result<Reply, VendorError>,
 }
 
@@ -209,15 +219,15 @@ impl Outcome {
         let request_id = fresh_id("req_");
         let html = behaviour.has("html_error");
         let (status, mime, (steps, length)) = match &self.answer {
-            _ if html => (502, "text/html", sse::whole(HTML_ERROR, behaviour)),
+            _ if html => (502, "text/html", stream::whole(HTML_ERROR, behaviour)),
             Ok(Reply::Stream(events)) => {
-                let steps = sse::steps(events.clone(), behaviour);
-                (200, "text/event-stream; charset=utf-8", (steps, None))
+                let steps = stream::steps(events.clone(), behaviour);
+                (200, events.framing.media_type(), (steps, None))
             }
-            Ok(Reply::Whole(text)) => (200, "application/json", sse::whole(text, behaviour)),
+            Ok(Reply::Whole(text)) => (200, "application/json", stream::whole(text, behaviour)),
             Err(error) => {
-                let text = self.render(error, &request_id);
-                (error.status, "application/json", sse::whole(&text, behaviour))
+                let text = self.vendor.render(error, &request_id);
+                (error.status, "application/json", stream::whole(&text, behaviour))
             }
         };
         let silence = matches!(steps.back(), Some(Step::Silence)) && length.is_none();
@@ -232,7 +242,12 @@ impl Outcome {
         if !html {
             vendor_headers(self.vendor, &request_id, headers);
         }
-        if mime.starts_with("text/event-stream") {
+        if let Err(error) = &self.answer
+            && let Some((name, value)) = self.vendor.error_header(error)
+        {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        if let Ok(Reply::Stream(_)) = &self.answer {
             headers.insert("cache-control", HeaderValue::from_static("no-cache"));
         }
         if let Some(encoding) = Encoder::new(behaviour).name() {
@@ -243,43 +258,14 @@ impl Outcome {
         }
         response
     }
-
-    fn render(&self, error: &VendorError, request_id: &str) -> String {
-        match self.vendor {
-            Vendor::OpenAi => openai::render_error(error),
-            Vendor::Anthropic => anthropic::render_error(error, Some(request_id)),
-        }
-    }
 }
 
-fn vendor_headers(vendor: Vendor, request_id: &str, headers: &mut HeaderMap) {
-    let (id, rest): (_, &[_]) = match vendor {
-        Vendor::OpenAi => (
-            "x-request-id",
-            &[
-                ("openai-organization", "org-mock"),
-                ("openai-processing-ms", "12"),
-                ("openai-version", "2020-10-01"),
-                ("x-ratelimit-limit-requests", "10000"),
-                ("x-ratelimit-remaining-requests", "9999"),
-                ("x-ratelimit-reset-requests", "6ms"),
-            ],
-        ),
-        Vendor::Anthropic => (
-            "request-id",
-            &[
-                ("anthropic-organization-id", "org-mock"),
-                ("anthropic-ratelimit-requests-limit", "4000"),
-                ("anthropic-ratelimit-requests-remaining", "3999"),
-                ("anthropic-ratelimit-requests-reset", "2030-01-01T00:00:00Z"),
-            ],
-        ),
-    };
+fn vendor_headers(vendor: &dyn Vendor, request_id: &str, headers: &mut HeaderMap) {
     if let Ok(value) = HeaderValue::from_str(request_id) {
-        headers.insert(id, value);
+        headers.insert(vendor.id_header(), value);
     }
-    for (name, value) in rest {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    for (name, value) in vendor.headers() {
+        headers.insert(*name, HeaderValue::from_static(value));
     }
 }
 

@@ -7,11 +7,30 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::behaviour::Behaviour;
 
-/// Whose API an endpoint belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Vendor {
-    OpenAi,
-    Anthropic,
+/// What a vendor does in its own way, whatever the endpoint.
+pub(crate) trait Vendor: Sync {
+    /// No key was sent.
+    fn missing_key(&self) -> VendorError;
+
+    /// No such path.
+    fn unknown_path(&self, method: &str, path: &str) -> VendorError;
+
+    /// The error for a cause, or else for a status.
+    fn forced_error(&self, cause: Option<&str>, status: Option<u16>, model: &str) -> VendorError;
+
+    /// The body of an error.
+    fn render(&self, error: &VendorError, request_id: &str) -> String;
+
+    /// A header that only errors have.
+    fn error_header(&self, _error: &VendorError) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
+    /// The name of the header with the request's id.
+    fn id_header(&self) -> &'static str;
+
+    /// Headers that every answer has.
+    fn headers(&self) -> &'static [(&'static str, &'static str)];
 }
 
 /// An error before it has a vendor's shape.
@@ -45,7 +64,7 @@ impl VendorError {
     }
 }
 
-/// One server-sent event.
+/// One event of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) name: Option<&'static str>,
@@ -63,9 +82,30 @@ impl Event {
     }
 }
 
+/// How events are told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// Server-sent events.
+    #[default]
+    Sse,
+    /// Amazon's binary messages; the name is the event's type, or that of an exception.
+    EventStream,
+}
+
+impl Framing {
+    /// The media type of such a stream.
+    pub(crate) const fn media_type(self) -> &'static str {
+        match self {
+            Self::Sse => "text/event-stream; charset=utf-8",
+            Self::EventStream => "application/vnd.amazon.eventstream",
+        }
+    }
+}
+
 /// A stream, in the parts that faults need to tell apart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
+    pub(crate) framing: Framing,
     /// Lifecycle events before any content.
     pub(crate) start: Vec<Event>,
     /// Content, with the block marks between.
@@ -74,7 +114,7 @@ pub(crate) struct Events {
     pub(crate) end: Vec<Event>,
     /// What an error in mid-stream looks like.
     pub(crate) error: Vec<Event>,
-    /// The vendor's keep-alive, as bytes.
+    /// The vendor's keep-alive; nothing where it has none.
     pub(crate) keepalive: &'static str,
 }
 
@@ -126,15 +166,12 @@ pub(crate) fn decoded(text: &str) -> Option<Vec<u8>> {
 }
 
 /// The error that the settings ask for.
-pub(crate) fn forced_error(vendor: Vendor, behaviour: &Behaviour, model: &str) -> Option<VendorError> {
+pub(crate) fn forced_error(vendor: &dyn Vendor, behaviour: &Behaviour, model: &str) -> Option<VendorError> {
     let (cause, status) = (behaviour.cause(), behaviour.status());
     if cause.is_none() && status.is_none() {
         return None;
     }
-    let mut error = match vendor {
-        Vendor::OpenAi => super::openai::forced_error(cause, status, model),
-        Vendor::Anthropic => super::anthropic::forced_error(cause, status, model),
-    };
+    let mut error = vendor.forced_error(cause, status, model);
     if let Some(status) = status {
         error.status = status;
     }

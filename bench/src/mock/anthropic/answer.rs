@@ -2,8 +2,8 @@
 
 use super::super::behaviour::Behaviour;
 use super::super::compose::{Answer, Part, Stop};
-use super::super::vendor::{Event, Events, Reply, Vendor, forced_error, fresh_id, quoted};
-use super::error;
+use super::super::vendor::{Event, Events, Reply, forced_error, fresh_id, quoted};
+use super::{Anthropic, error};
 
 fn stop(answer: &Answer) -> (String, String) {
     let (reason, sequence) = match &answer.stop {
@@ -85,7 +85,7 @@ pub(super) fn events(answer: &Answer, model: &str, behaviour: &Behaviour) -> Eve
     let delta = format!(
         r#"{{"type":"message_delta","delta":{{"stop_reason":{reason},"stop_sequence":{sequence}}}{last}}}"#
     );
-    let forced = forced_error(Vendor::Anthropic, behaviour, model);
+    let forced = forced_error(&Anthropic, behaviour, model);
     let fault = forced.unwrap_or_else(|| error::forced_error(Some("overloaded"), None, model));
     Events {
         start: [Some(Event::named("message_start", start)), first, Some(ping())]
@@ -99,6 +99,7 @@ pub(super) fn events(answer: &Answer, model: &str, behaviour: &Behaviour) -> Eve
         ],
         error: vec![Event::named("error", error::render(&fault, None))],
         keepalive: "event: ping\ndata: {\"type\": \"ping\"}\n\n",
+        ..Events::default()
     }
 }
 

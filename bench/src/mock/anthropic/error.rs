@@ -3,7 +3,7 @@
 use super::super::vendor::{VendorError, quoted};
 
 /// The body of an error. In a stream there is no request id.
-pub(crate) fn render(error: &VendorError, request_id: Option<&str>) -> String {
+pub(super) fn render(error: &VendorError, request_id: Option<&str>) -> String {
     let id = request_id.map(|id| format!(r#","request_id":{}"#, quoted(id))).unwrap_or_default();
     format!(
         r#"{{"type":"error","error":{{"type":{},"message":{}}}{id}}}"#,
@@ -13,7 +13,7 @@ pub(crate) fn render(error: &VendorError, request_id: Option<&str>) -> String {
 }
 
 /// The error for a cause, or else for a status.
-pub(crate) fn forced_error(cause: Option<&str>, status: Option<u16>, model: &str) -> VendorError {
+pub(super) fn forced_error(cause: Option<&str>, status: Option<u16>, model: &str) -> VendorError {
     let cause = cause.unwrap_or(match status {
         Some(401) => "invalid_key",
         Some(404) => "model_not_found",
@@ -60,11 +60,11 @@ fn by_status(status: u16) -> VendorError {
 }
 
 /// No key was sent.
-pub(crate) fn missing_key() -> VendorError {
+pub(super) fn missing_key() -> VendorError {
     VendorError::new(401, "authentication_error", "x-api-key header is required")
 }
 
 /// No such path.
-pub(crate) fn unknown_path() -> VendorError {
+pub(super) fn unknown_path() -> VendorError {
     VendorError::new(404, "not_found_error", "Not Found")
 }

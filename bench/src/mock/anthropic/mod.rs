@@ -7,6 +7,7 @@ mod check;
 mod endpoints;
 mod error;
 mod messages;
+mod vendor;
 
 pub(crate) use endpoints::{messages, model, models};
-pub(crate) use error::{forced_error, missing_key, render as render_error, unknown_path};
+pub(crate) use vendor::Anthropic;

@@ -4,9 +4,8 @@ use serde_json::{Value, json};
 
 use super::super::behaviour::Behaviour;
 use super::super::compose::{Answer, Part, Stop};
-use super::super::vendor::Vendor;
 use super::super::vendor::{Event, Events, Reply, forced_error, fresh_id, quoted, unix_seconds};
-use super::error;
+use super::{OpenAi, error};
 
 /// What every chunk of one answer repeats, and how it is to be written.
 pub(super) struct Shape<'a> {
@@ -193,7 +192,7 @@ fn content_events(answer: &Answer, shape: &Shape<'_>, choice: usize, out: &mut V
 
 /// An error inside a stream, then the end mark. A status that is set is embedded, as routers of models do.
 fn error_events(shape: &Shape<'_>) -> Vec<Event> {
-    let forced = forced_error(Vendor::OpenAi, shape.behaviour, shape.model.trim_matches('"'));
+    let forced = forced_error(&OpenAi, shape.behaviour, shape.model.trim_matches('"'));
     let fault = forced.unwrap_or_else(|| error::forced_error(None, Some(500), ""));
     let mut text = error::render(&fault);
     if let Some(status) = shape.behaviour.status() {

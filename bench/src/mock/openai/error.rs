@@ -3,7 +3,7 @@
 use super::super::vendor::{VendorError, quoted};
 
 /// The body of an error.
-pub(crate) fn render(error: &VendorError) -> String {
+pub(super) fn render(error: &VendorError) -> String {
     let optional = |text: Option<&str>| text.map_or_else(|| "null".to_owned(), quoted);
     format!(
         r#"{{"error":{{"message":{},"type":{},"param":{},"code":{}}}}}"#,
@@ -15,7 +15,7 @@ pub(crate) fn render(error: &VendorError) -> String {
 }
 
 /// The error for a cause, or else for a status.
-pub(crate) fn forced_error(cause: Option<&str>, status: Option<u16>, model: &str) -> VendorError {
+pub(super) fn forced_error(cause: Option<&str>, status: Option<u16>, model: &str) -> VendorError {
     let cause = cause.unwrap_or(match status {
         Some(401) => "invalid_key",
         Some(404) => "model_not_found",
@@ -80,7 +80,7 @@ fn by_status(status: u16) -> VendorError {
 }
 
 /// No key was sent.
-pub(crate) fn missing_key() -> VendorError {
+pub(super) fn missing_key() -> VendorError {
     VendorError::new(
         401,
         "invalid_request_error",
@@ -105,6 +105,6 @@ fn invalid_key(key: &str) -> VendorError {
 }
 
 /// No such path.
-pub(crate) fn unknown_path(method: &str, path: &str) -> VendorError {
+pub(super) fn unknown_path(method: &str, path: &str) -> VendorError {
     VendorError::new(404, "invalid_request_error", format!("Invalid URL ({method} {path})"))
 }

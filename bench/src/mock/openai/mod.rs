@@ -7,7 +7,8 @@ mod check;
 mod error;
 mod messages;
 mod other;
+mod vendor;
 
 pub(crate) use chat::chat;
-pub(crate) use error::{forced_error, missing_key, render as render_error, unknown_path};
 pub(crate) use other::{completions, embeddings, model, models};
+pub(crate) use vendor::OpenAi;

@@ -93,7 +93,7 @@ fn completion(answer: &Answer, body: &Value) -> Reply {
     }
     events.end.push(Event::data("[DONE]"));
     events.error = vec![
-        Event::data(super::render_error(&super::forced_error(None, Some(500), ""))),
+        Event::data(super::error::render(&super::error::forced_error(None, Some(500), ""))),
         Event::data("[DONE]"),
     ];
     Reply::Stream(events)

@@ -3,10 +3,13 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use aws_smithy_eventstream::frame::write_message_to;
+use aws_smithy_types::event_stream::{Header, HeaderValue, Message};
+
 use super::behaviour::Behaviour;
 use super::body::Step;
 use super::encode::Encoder;
-use super::vendor::{Event, Events};
+use super::vendor::{Event, Events, Framing};
 
 /// Time that the last bytes get to leave before a connection is reset.
 pub(crate) const LAST_BYTES: Duration = Duration::from_millis(20);
@@ -14,18 +17,19 @@ pub(crate) const LAST_BYTES: Duration = Duration::from_millis(20);
 /// The steps of a stream.
 pub(crate) fn steps(events: Events, behaviour: &Behaviour) -> VecDeque<Step> {
     let mut out = Writer::new(behaviour);
-    let keepalive = events.keepalive;
+    let (framing, keepalive) = (events.framing, events.keepalive);
     let (events, fault) = arranged(events, behaviour);
     let burst = behaviour.count("burst").unwrap_or(1).max(1);
     for (at, group) in events.chunks(burst).enumerate() {
         if at > 0 {
             out.pause();
         }
-        let text: String = group.iter().map(|event| framed(event, behaviour)).collect();
-        out.write(&text);
+        let bytes: Vec<u8> = group.iter().flat_map(|event| framed(framing, event, behaviour)).collect();
+        out.write(&bytes);
     }
     match fault {
         Ending::Complete => out.end(),
+        Ending::Keepalive if keepalive.is_empty() => out.steps.push_back(Step::Silence),
         Ending::Keepalive => {
             let gap = Duration::from_millis(behaviour.number("gap_ms").unwrap_or(50).max(1));
             let frame = out.encoder.piece(line_ends(keepalive, behaviour).as_bytes());
@@ -79,8 +83,30 @@ fn arranged(events: Events, behaviour: &Behaviour) -> (Vec<Event>, Ending) {
     ([start, content, end].concat(), Ending::Complete)
 }
 
-/// One event as text.
-fn framed(event: &Event, behaviour: &Behaviour) -> String {
+/// One event as it is sent.
+fn framed(framing: Framing, event: &Event, behaviour: &Behaviour) -> Vec<u8> {
+    match framing {
+        Framing::Sse => sse(event, behaviour).into_bytes(),
+        Framing::EventStream => message(event),
+    }
+}
+
+/// A binary message.
+fn message(event: &Event) -> Vec<u8> {
+    let name = event.name.unwrap_or_default();
+    let kind = if name.ends_with("Exception") { "exception" } else { "event" };
+    let text = |text: String| HeaderValue::String(text.into());
+    let message = Message::new(event.data.clone().into_bytes())
+        .add_header(Header::new(format!(":{kind}-type"), text(name.to_owned())))
+        .add_header(Header::new(":content-type", text("application/json".to_owned())))
+        .add_header(Header::new(":message-type", text(kind.to_owned())));
+    let mut out = Vec::new();
+    // What the mock says is far below the bounds of the format.
+    let _ = write_message_to(&message, &mut out);
+    out
+}
+
+fn sse(event: &Event, behaviour: &Behaviour) -> String {
     let colon = if behaviour.has("nospace") { ":" } else { ": " };
     let comment = if behaviour.has("comment") { ": processing\n\n" } else { "" };
     let name = event.name.map(|name| format!("event{colon}{name}\n")).unwrap_or_default();
@@ -117,8 +143,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn write(&mut self, text: &str) {
-        let data = self.encoder.piece(text.as_bytes());
+    fn write(&mut self, bytes: &[u8]) {
+        let data = self.encoder.piece(bytes);
         if data.is_empty() {
             return;
         }
@@ -141,7 +167,7 @@ pub(crate) fn whole(text: &str, behaviour: &Behaviour) -> (VecDeque<Step>, Optio
     let half = (0..=text.len() / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let faults = [("silent_mid", Step::Silence), ("reset_mid", Step::Reset), ("cut_mid", Step::Cut)];
     if let Some((_, step)) = faults.into_iter().find(|(name, _)| behaviour.has(name)) {
-        out.write(&text[..half]);
+        out.write(&text.as_bytes()[..half]);
         out.steps.push_back(Step::Flush);
         out.steps.push_back(Step::Wait(LAST_BYTES));
         out.steps.push_back(step);
@@ -152,7 +178,7 @@ pub(crate) fn whole(text: &str, behaviour: &Behaviour) -> (VecDeque<Step>, Optio
         return (out.steps, None);
     }
     let cut = behaviour.has("malformed_json") || behaviour.has("close_mid");
-    out.write(if cut { &text[..half] } else { text });
+    out.write(if cut { &text.as_bytes()[..half] } else { text.as_bytes() });
     out.end();
     let bytes = out.steps.iter().map(|step| match step {
         Step::Data(data) | Step::Dribble(data) => data.len(),
@@ -190,6 +216,7 @@ mod tests {
             end: vec![data("E")],
             error: vec![data("!")],
             keepalive: ": k\n\n",
+            ..Events::default()
         }
     }
 
