@@ -1,7 +1,7 @@
 //! Walks the plan: for each target prepare, wait for a slot, send, classify; next key, again, next target or stop.
 
 use crate::{
-    Endpoint,
+    Endpoint, Form,
     budget::Held,
     cause::{Failed, Next},
     flight::Flight,
@@ -269,6 +269,7 @@ impl Walk<'_> {
         match (self.ask.stream, head.is_events) {
             (true, true) => {
                 let stream = Stream::new(body, target.prepared.dialect.framing(), self.translation(target));
+                let stream = if self.ask.form == Form::Array { stream.in_array() } else { stream };
                 let commit = Box::pin(inspect::commit(stream, self.flight, self.timer));
                 Ok(Won::Events(Box::new(commit.await?)))
             }

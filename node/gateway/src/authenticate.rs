@@ -12,10 +12,14 @@ const OWN_HEADER: &str = "x-bf-vk";
 /// Where SDKs put their key, beside `authorization`.
 const KEY_HEADERS: [&str; 3] = ["x-api-key", "x-goog-api-key", "api-key"];
 
-/// The caller behind the headers; `None` is nobody in particular, where the document allows that.
-pub(crate) fn authenticate(snapshot: &Snapshot, headers: &Headers) -> Result<Option<Arc<Caller>>, Refusal> {
+/// The caller behind the headers, or behind a key in the query; `None` is nobody in particular, where the document allows that.
+pub(crate) fn authenticate(
+    snapshot: &Snapshot,
+    headers: &Headers,
+    in_query: Option<&str>,
+) -> Result<Option<Arc<Caller>>, Refusal> {
     let required = snapshot.settings.require_keys;
-    let Some(key) = presented(headers)? else {
+    let Some(key) = presented(headers)?.or(in_query.map(str::as_bytes)) else {
         return if required { Err(unauthenticated(MISSING)) } else { Ok(None) };
     };
     let digest: [u8; 32] = Sha256::digest(key).into();
@@ -88,7 +92,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert("x-api-key", secret.parse().unwrap());
-            let found = authenticate(&snapshot, &Headers::Map(headers));
+            let found = authenticate(&snapshot, &Headers::Map(headers), None);
             let found = found.as_ref().map(|caller| caller.as_ref().map(|caller| &*caller.name));
             assert_eq!(found.map_err(|refusal| &*refusal.message), expected, "{secret}");
         }

@@ -204,10 +204,8 @@ impl Client {
         };
         let encoded = outbound(dialect).encode_request(request, &target)?;
         let named = Named { model: model.as_ref().into(), stream: Some(request.stream) };
-        let line = RequestLine {
-            endpoint: Endpoint::Generate(dialect),
-            named: Some(named).filter(|_| dialect.model_in_path()),
-        };
+        let named = Some(named).filter(|_| dialect.model_in_path());
+        let line = RequestLine { named, ..Endpoint::Generate(dialect).into() };
         let answered = self.send(line, HeaderMap::new(), encoded.body.into()).await?;
         if answered.status.is_success() {
             return Ok((dialect, answered));

@@ -25,6 +25,20 @@ pub struct RequestLine {
     pub endpoint: Endpoint,
     /// What some vendors put into the path.
     pub named: Option<Named>,
+    /// What form the events of an answer have.
+    pub form: Form,
+    /// The key of the client, where the query holds one (Gemini's `key`).
+    pub key: Option<Box<str>>,
+}
+
+/// What form the events of an answer have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Form {
+    /// The dialect's own.
+    #[default]
+    Events,
+    /// One JSON array: Gemini without `alt=sse`.
+    Array,
 }
 
 /// A path that names the model.
@@ -49,7 +63,7 @@ const PREFIXES: [(&str, Dialect); 7] = [
 
 impl From<Endpoint> for RequestLine {
     fn from(endpoint: Endpoint) -> Self {
-        Self { endpoint, named: None }
+        Self { endpoint, named: None, form: Form::Events, key: None }
     }
 }
 
@@ -75,14 +89,29 @@ impl RequestLine {
         "GET /metrics",
     ];
 
-    /// What a method and path ask for; `None` if the path is not one of ours. A known path with a wrong method is
-    /// `Err` with the method that it takes.
-    pub fn find(method: &Method, path: &str) -> Option<Result<Self, &'static str>> {
+    /// What a method and target (a path, perhaps with a query) ask for; `None` if the path is not one of ours. A known
+    /// path with a wrong method is `Err` with the method that it takes.
+    pub fn find(method: &Method, target: &str) -> Option<Result<Self, &'static str>> {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let (prefix, below) = split_prefix(path);
-        let found = fixed(below, prefix).or_else(|| named(below))?;
+        let mut found = fixed(below, prefix).or_else(|| named(below))?;
+        if found.endpoint.dialect() == Dialect::Gemini {
+            found.read_query(query);
+        }
         let list = matches!(found.endpoint, Endpoint::Models(_));
         let (right, name) = if list { (Method::GET, "GET") } else { (Method::POST, "POST") };
         Some(if *method == right { Ok(found) } else { Err(name) })
+    }
+}
+
+impl RequestLine {
+    fn read_query(&mut self, query: &str) {
+        let value = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        if value("alt") != Some("sse") {
+            self.form = Form::Array;
+        }
+        let key = value("key").and_then(|key| percent_decode_str(key).decode_utf8().ok());
+        self.key = key.map(|key| key.into());
     }
 }
 
@@ -127,10 +156,10 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
 
 /// Paths that hold the model: `/model/ID/converse`, `/v1beta/models/ID:generateContent`, `/deployments/ID/embeddings`.
 fn named(path: &str) -> Option<RequestLine> {
-    let line = |endpoint, model: &str, stream| {
+    let line = |endpoint: Endpoint, model: &str, stream| {
         // An id that is no text names no model of anybody.
         let model = percent_decode_str(model).decode_utf8().ok().filter(|model| !model.is_empty())?;
-        Some(RequestLine { endpoint, named: Some(Named { model: model.into(), stream }) })
+        Some(RequestLine { named: Some(Named { model: model.into(), stream }), ..endpoint.into() })
     };
     if let Some(rest) = path.strip_prefix("/model/") {
         let (model, operation) = rest.rsplit_once('/')?;
@@ -226,7 +255,10 @@ mod tests {
         ] {
             check(Method::POST, path, expected);
         }
-        let models = |dialect| Some(Ok(Endpoint::Models(dialect).into()));
+        let models = |dialect| {
+            let form = if dialect == Dialect::Gemini { Form::Array } else { Form::Events };
+            Some(Ok(RequestLine { form, ..Endpoint::Models(dialect).into() }))
+        };
         check(Method::GET, "/openai/v1/models", models(Dialect::OpenAiChat));
         check(Method::GET, "/v1/models", models(Dialect::OpenAiChat));
         check(Method::GET, "/anthropic/v1/models", models(Dialect::AnthropicMessages));
@@ -238,9 +270,23 @@ mod tests {
     }
 
     #[test]
+    fn queries_of_gemini_are_read() {
+        let found = |target: &str| match RequestLine::find(&Method::POST, target) {
+            Some(Ok(line)) => (line.form, line.key),
+            other => panic!("{target}: {other:?}"),
+        };
+        let path = "/v1beta/models/m:streamGenerateContent";
+        assert_eq!(found(&format!("{path}?alt=sse")), (Form::Events, None));
+        assert_eq!(found(&format!("{path}?key=a%2Bb&alt=sse")), (Form::Events, Some("a+b".into())));
+        assert_eq!(found(&format!("{path}?key=ab")), (Form::Array, Some("ab".into())));
+        assert_eq!(found(path), (Form::Array, None));
+        assert_eq!(found("/v1/messages?beta=true&key=x"), (Form::Events, None));
+    }
+
+    #[test]
     fn ids_in_paths_are_opaque() {
         let found = |path: &str| match RequestLine::find(&Method::POST, path) {
-            Some(Ok(RequestLine { endpoint, named: Some(named) })) => {
+            Some(Ok(RequestLine { endpoint, named: Some(named), .. })) => {
                 Some((endpoint.name(), named.model.into_string(), named.stream))
             }
             _ => None,

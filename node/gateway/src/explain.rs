@@ -101,7 +101,7 @@ fn fill(
     let headers = Headers::Map(question.headers);
     let caller = match &question.key {
         Some(name) => Some(by_name(snapshot, name)?),
-        None => authenticate(snapshot, &headers)?,
+        None => authenticate(snapshot, &headers, question.line.key.as_deref())?,
     };
     made.caller = caller.as_ref().map(|caller| caller.name.to_string());
     let held = worker.budget().share();

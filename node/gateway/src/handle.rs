@@ -1,7 +1,7 @@
 //! The table of contents of one request.
 
 use crate::{
-    Answer, Endpoint, RequestBody, RequestLine, answer,
+    Answer, Endpoint, Form, RequestBody, RequestLine, answer,
     answer::Content,
     attempt::{Walk, Walked, Won},
     authenticate::authenticate,
@@ -35,7 +35,7 @@ pub(crate) async fn handle(
     let mut flight = Flight::begin(worker, endpoint);
     let snapshot = worker.snapshot();
     flight.record.client_id = client_id(&headers);
-    match authenticate(&snapshot, &headers) {
+    match authenticate(&snapshot, &headers, line.key.as_deref()) {
         Ok(caller) => flight.record.caller = caller,
         Err(refusal) => return answer::refusal(flight, &refusal),
     }
@@ -95,7 +95,11 @@ fn deliver(
         }
         Won::Events(stream) => {
             dropped.extend_from_slice(&stream.dropped);
-            let headers = answer::head(&flight, Content::Events(dialect.framing()), &dropped);
+            let content = match ask.form {
+                Form::Events => Content::Events(dialect.framing()),
+                Form::Array => Content::Json,
+            };
+            let headers = answer::head(&flight, content, &dropped);
             let relay = Relay::events(flight, *stream, timer, (dialect, idle));
             stream_out(headers, relay.finish_alone(!snapshot.aborts(true)))
         }

@@ -18,6 +18,7 @@ mod route;
 mod attempt;
 mod prepare;
 
+mod array;
 mod inspect;
 mod stream;
 
@@ -51,7 +52,7 @@ mod explain;
 
 pub use body::{Answer, Cut, LocalBody, RequestBody};
 pub use client::{Answered, Chat, Client, ClientError, Events};
-pub use endpoint::{Endpoint, Named, RequestLine};
+pub use endpoint::{Endpoint, Form, Named, RequestLine};
 pub use explain::{Because, Candidate, Explanation, Question};
 pub use gateway::{Gateway, HostSecrets, OpenError, Options};
 pub use headers::{Headers, Lines};

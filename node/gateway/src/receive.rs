@@ -1,7 +1,7 @@
 //! Head and body of a request become an `Ask`: an envelope, held within the bounds.
 
 use crate::{
-    Endpoint, Named, RequestBody, RequestLine,
+    Endpoint, Form, Named, RequestBody, RequestLine,
     budget::Held,
     flight::Flight,
     headers::Headers,
@@ -38,6 +38,8 @@ pub(crate) struct Ask {
     pub(crate) model: String,
     /// The answer is to be streamed.
     pub(crate) stream: bool,
+    /// How, then.
+    pub(crate) form: Form,
     /// The client wants usage in the stream.
     pub(crate) wants_usage: bool,
     /// What a target cannot be told is refused, and not left out.
@@ -57,7 +59,7 @@ impl Ask {
 
     /// Reads what every request must say.
     pub(crate) fn read(
-        RequestLine { endpoint, named }: RequestLine,
+        RequestLine { endpoint, named, form, .. }: RequestLine,
         headers: Headers,
         body: Bytes,
         held: Held,
@@ -80,7 +82,19 @@ impl Ask {
         let fallbacks = fallbacks(&envelope, &headers)?;
         let strict = strict(&headers)?;
         let decoded = OnceCell::new();
-        Ok(Self { endpoint, headers, envelope, model, stream, wants_usage, strict, fallbacks, decoded, held })
+        Ok(Self {
+            endpoint,
+            headers,
+            envelope,
+            model,
+            stream,
+            form,
+            wants_usage,
+            strict,
+            fallbacks,
+            decoded,
+            held,
+        })
     }
 
     /// Whether the answer is to be streamed, for the provider.

@@ -171,7 +171,7 @@ impl Inner {
                 Step::Events { .. } => {}
                 Step::Ended => {
                     self.flight.record.outcome = Outcome::Ok;
-                    let last = stream.take();
+                    let last = stream.take_last();
                     linger(std::mem::replace(&mut self.kind, Kind::Done));
                     return Poll::Ready(last.map(Ok));
                 }
@@ -180,7 +180,7 @@ impl Inner {
                     if !told {
                         stream.push(answer::failure_event(&self.flight, *dialect, &failed));
                     }
-                    let last = stream.take();
+                    let last = stream.take_last();
                     self.kind = Kind::Done;
                     return Poll::Ready(last.map(Ok));
                 }

@@ -2,6 +2,7 @@
 //! point (`inspect`) and after it (`relay`).
 
 use crate::{
+    array::Array,
     cause::Failed,
     flight::Flight,
     upstream::{Broken, Incoming},
@@ -42,6 +43,7 @@ pub(crate) struct Stream {
     scratch: Vec<ir::Event>,
     queue: Vec<Bytes>,
     queued_bytes: usize,
+    array: Option<Array>,
     ended: bool,
     fault: Option<Fault>,
     /// What the client's dialect could not express so far.
@@ -78,21 +80,42 @@ impl Stream {
             scratch: Vec::new(),
             queue: Vec::new(),
             queued_bytes: 0,
+            array: None,
             ended: false,
             fault: None,
             dropped: Vec::new(),
         }
     }
 
+    /// As the elements of an array.
+    pub(crate) fn in_array(mut self) -> Self {
+        self.array = Some(Array::default());
+        self
+    }
+
     /// All bytes that wait for the client, as one piece.
     pub(crate) fn take(&mut self) -> Option<Bytes> {
         self.queued_bytes = 0;
-        if self.queue.len() < 2 {
-            return self.queue.pop();
+        let all = if self.queue.len() < 2 {
+            self.queue.pop()?
+        } else {
+            let mut all = BytesMut::with_capacity(self.queue.iter().map(Bytes::len).sum());
+            self.queue.drain(..).for_each(|piece| all.extend_from_slice(&piece));
+            all.freeze()
+        };
+        Some(match &mut self.array {
+            Some(array) => array.elements(&all).into(),
+            None => all,
+        })
+    }
+
+    /// The last bytes for the client.
+    pub(crate) fn take_last(&mut self) -> Option<Bytes> {
+        let last = self.take();
+        match &self.array {
+            Some(array) => Some([last.as_deref().unwrap_or_default(), array.end()].concat().into()),
+            None => last,
         }
-        let mut all = BytesMut::with_capacity(self.queue.iter().map(Bytes::len).sum());
-        self.queue.drain(..).for_each(|piece| all.extend_from_slice(&piece));
-        Some(all.freeze())
     }
 
     /// Whether the proper end was read.

@@ -195,9 +195,7 @@ fn parse(bytes: &[u8]) -> Head {
         Ok(httparse::Status::Partial) => return Head::Partial,
         Err(_) => return Head::Other,
     };
-    let path = request.path.unwrap_or_default();
-    let path = path.split_once('?').map_or(path, |(path, _)| path);
-    let line = match RequestLine::find(&Method::POST, path) {
+    let line = match RequestLine::find(&Method::POST, request.path.unwrap_or_default()) {
         Some(Ok(line)) if request.method == Some("POST") && request.version == Some(1) => line,
         _ => return Head::Other,
     };

@@ -62,7 +62,8 @@ impl Shared {
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Answer> {
-        match RequestLine::find(request.method(), request.uri().path()) {
+        let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+        match RequestLine::find(request.method(), target) {
             Some(Ok(line)) => {
                 let spread = request.version() == Version::HTTP_2;
                 let (head, body) = request.into_parts();
