@@ -256,6 +256,10 @@ pub struct Settings {
     pub body_bytes_max: u64,
     /// All bodies in flight together, in bytes; beyond, requests are answered 503.
     pub buffered_bytes_max: u64,
+    /// Gets pictures and documents that clients name by URL, for targets that cannot be told one. Never from private addresses.
+    pub fetch_media: bool,
+    /// Largest of them, in bytes.
+    pub media_bytes_max: u64,
     /// Most targets that one request may try.
     pub attempts_max: u32,
     /// What happens to a stream when its client leaves.
@@ -276,6 +280,8 @@ impl Default for Settings {
             require_keys: true,
             body_bytes_max: 100_000_000,
             buffered_bytes_max: 1_000_000_000,
+            fetch_media: true,
+            media_bytes_max: 20_000_000,
             attempts_max: 8,
             on_disconnect: OnDisconnect::default(),
             timeouts: Timeouts::default(),

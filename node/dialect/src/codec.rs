@@ -101,6 +101,9 @@ pub trait Outbound: Send + Sync {
     /// of them is not sent to this dialect (`encode_request` would refuse it).
     fn lacks_in_translation(&self) -> ir::Features;
 
+    /// Whether the dialect can be told the address of such media; where it cannot, the gateway gets them.
+    fn reads_url(&self, kind: &ir::BlockKind) -> bool;
+
     /// Writes a request for the target (quirks and `params` applied); names in `dropped` what cannot be expressed.
     /// Refuses only what would change the meaning if it were dropped.
     fn encode_request(&self, request: &ir::Request, target: &Target<'_>) -> Result<Encoded, Refusal>;

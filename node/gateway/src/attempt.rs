@@ -4,6 +4,7 @@ use crate::{
     Endpoint, Form,
     budget::Held,
     cause::{Failed, Next},
+    fetch::Fetch,
     flight::Flight,
     inspect, mock,
     prepare::{self, Prepared},
@@ -22,7 +23,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
-use trestle_config::{Credential, ProviderKind, TargetConfig};
+use trestle_config::{Credential, ProviderKind, Settings, TargetConfig};
 use trestle_dialect::{Attempt, Category, Dialect, Look, StreamContext, inbound, json, outbound};
 
 /// A buffered answer is read whole before the client sees a byte of it, up to this size.
@@ -59,10 +60,10 @@ pub(crate) struct Walk<'a> {
     pub(crate) flight: &'a mut Flight,
     /// Its limits in time.
     pub(crate) timer: &'a mut Timer,
-    /// Bound on a decompressed answer.
-    pub(crate) answer_bytes_max: u64,
-    /// Bound on all bodies in flight, answers among them while they are read whole.
-    pub(crate) buffered_bytes_max: u64,
+    /// Its bounds.
+    pub(crate) settings: &'a Settings,
+    /// Bytes of media that were fetched for it.
+    pub(crate) fetched: Option<Held>,
 }
 
 /// A target and what is known about it for this request.
@@ -81,6 +82,7 @@ impl Walk<'_> {
             self.flight.record.target = Some(Arc::clone(config));
             let begun = Instant::now();
             let local = self.flight.worker.provider(&config.provider.name);
+            self.fetch(config).await;
             let (failed, dialect) = match prepare::prepare(self.ask, config, &local) {
                 Err(failed) => {
                     self.note(config, &failed, begun.elapsed());
@@ -109,6 +111,21 @@ impl Walk<'_> {
         let (failed, dialect) =
             lost.unwrap_or_else(|| (Failed::new("no_target", Next::Stop, "there is no target"), None));
         Walked::Lost(Box::new(failed), dialect)
+    }
+
+    /// Gets what the target cannot be told by URL, once for all targets.
+    async fn fetch(&mut self, config: &TargetConfig) {
+        let Some(codec) = prepare::translator(self.ask, config) else { return };
+        if !self.settings.fetch_media || self.ask.has_fetched() || !self.ask.must_fetch(codec).unwrap_or(false) {
+            return;
+        }
+        let Ok(request) = self.ask.decoded() else { return };
+        let worker = Rc::clone(&self.flight.worker);
+        let held = self.fetched.get_or_insert_with(|| worker.budget().share());
+        let fetch = Fetch { worker: &worker, settings: self.settings, held };
+        // Boxed: few requests need it, and all would be as large.
+        let inlined = Box::pin(fetch.inline(request)).await;
+        self.ask.keep(inlined);
     }
 
     fn note(&mut self, config: &TargetConfig, failed: &Failed, time: Duration) {
@@ -256,7 +273,7 @@ impl Walk<'_> {
         source: Source,
         slot: Slot,
     ) -> Result<Won, Failed> {
-        let mut body = Incoming::new(source, head.encoding, self.answer_bytes_max, slot)?;
+        let mut body = Incoming::new(source, head.encoding, self.settings.body_bytes_max, slot)?;
         if !head.status.is_success() {
             let (parts, _, _held) = self.collect(&mut body, FAULT_BYTES_MAX).await?;
             let mut fault =
@@ -304,7 +321,7 @@ impl Walk<'_> {
     async fn whole(&mut self, target: &Target<'_>, head: &Head, mut body: Incoming) -> Result<Won, Failed> {
         let (ours, theirs) = (self.ask.dialect(), target.prepared.dialect);
         let same = ours == theirs || !matches!(self.ask.endpoint, Endpoint::Generate(_));
-        let max = if same { WHOLE_BYTES_MAX } else { self.answer_bytes_max as usize };
+        let max = if same { WHOLE_BYTES_MAX } else { self.settings.body_bytes_max as usize };
         let (parts, complete, _held) = self.collect(&mut body, max).await?;
         if !complete {
             if !same {
@@ -343,7 +360,7 @@ impl Walk<'_> {
                 Ok(Some(Err(broken))) => return Err(broken.into()),
                 Ok(Some(Ok(chunk))) => {
                     bytes += chunk.len();
-                    held.grow(chunk.len(), self.buffered_bytes_max).map_err(|_| {
+                    held.grow(chunk.len(), self.settings.buffered_bytes_max).map_err(|_| {
                         let message = "too many bytes of answers are in flight: try again shortly";
                         Failed::new("overloaded", Next::Stop, message)
                     })?;

@@ -110,7 +110,7 @@ impl Failed {
             | "total_timeout"
             | "connect_timeout"
             | "upstream_timeout" => RefusalKind::UpstreamTimeout,
-            "unsupported" => RefusalKind::InvalidRequest,
+            "unsupported" | "media_unavailable" => RefusalKind::InvalidRequest,
             "invalid_request"
             | "context_too_long"
             | "content_policy"

@@ -58,8 +58,8 @@ pub(crate) async fn handle(
         ask: &ask,
         flight: &mut flight,
         timer: &mut timer,
-        answer_bytes_max: snapshot.settings.body_bytes_max,
-        buffered_bytes_max: snapshot.settings.buffered_bytes_max,
+        settings: &snapshot.settings,
+        fetched: None,
     };
     match walk.walk(&plan).await {
         Walked::Lost(failed, dialect) => lost(flight, &failed, dialect),

@@ -17,6 +17,7 @@ mod route;
 
 mod attempt;
 mod prepare;
+mod fetch;
 
 mod array;
 mod inspect;

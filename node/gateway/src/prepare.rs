@@ -15,14 +15,14 @@ use http::{
 use smallvec::smallvec;
 use trestle_config::{Credential, ProviderConfig, TargetConfig};
 use trestle_dialect::{
-    Dialect, Edits, Framing, Pieces, Target,
+    Dialect, Edits, Framing, Outbound, Pieces, Target,
     ir::{Features, Json, Text},
     json, may_need, outbound,
 };
 use trestle_provider::Provider;
 
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
-static AGENT: HeaderValue = HeaderValue::from_static(concat!("trestle/", env!("CARGO_PKG_VERSION")));
+pub(crate) static AGENT: HeaderValue = HeaderValue::from_static(concat!("trestle/", env!("CARGO_PKG_VERSION")));
 
 /// What is sent to a target, the same for each attempt.
 pub(crate) struct Prepared {
@@ -52,7 +52,7 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
         suits(ask, target, lacks)?;
     }
     let (pieces, dropped) = if !same {
-        let request = ask.decoded().map_err(Failed::unreadable)?;
+        let request = ask.decoded_for(codec)?;
         let encoded = codec.encode_request(request, &wire).map_err(Failed::unfit)?;
         (smallvec![encoded.body.into()], encoded.dropped)
     } else if matches!(ask.endpoint, Endpoint::Generate(_)) {
@@ -71,6 +71,12 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
 fn strictly(target: &TargetConfig, dropped: &[String]) -> Failed {
     let message = format!("{} cannot be told {}, and the request is strict", target.name, dropped.join(", "));
     Failed { param: dropped.first().cloned(), ..Failed::new("unsupported", Next::Onward, message) }
+}
+
+/// The codec of a target for which the request is translated.
+pub(crate) fn translator(ask: &Ask, target: &TargetConfig) -> Option<&'static dyn Outbound> {
+    let theirs = dialect_of(ask, &target.provider);
+    matches!(ask.endpoint, Endpoint::Generate(dialect) if dialect != theirs).then(|| outbound(theirs))
 }
 
 /// The client's dialect where the provider speaks it, else the provider's best.

@@ -3,6 +3,7 @@
 use crate::{
     Endpoint, Form, Named, RequestBody, RequestLine,
     budget::Held,
+    cause::Failed,
     flight::Flight,
     headers::Headers,
     upstream::{Encoding, Inflate, InflateError},
@@ -12,7 +13,7 @@ use std::{cell::OnceCell, time::Duration};
 use tokio::time::{Instant, timeout_at};
 use trestle_config::Settings;
 use trestle_dialect::{
-    Dialect, Envelope, Refusal, RefusalKind, inbound,
+    Dialect, Envelope, Outbound, Refusal, RefusalKind, inbound,
     ir::{self, Text},
 };
 use trestle_provider::Stream;
@@ -47,6 +48,7 @@ pub(crate) struct Ask {
     /// Targets of the client's own choice, to be tried after the first.
     pub(crate) fallbacks: Option<Vec<String>>,
     decoded: OnceCell<Result<ir::Request, Refusal>>,
+    inlined: OnceCell<Result<ir::Request, Failed>>,
     #[allow(dead_code, reason = "given back when the request ends")]
     held: Held,
 }
@@ -81,7 +83,7 @@ impl Ask {
         };
         let fallbacks = fallbacks(&envelope, &headers)?;
         let strict = strict(&headers)?;
-        let decoded = OnceCell::new();
+        let (decoded, inlined) = (OnceCell::new(), OnceCell::new());
         Ok(Self {
             endpoint,
             headers,
@@ -93,8 +95,33 @@ impl Ask {
             strict,
             fallbacks,
             decoded,
+            inlined,
             held,
         })
+    }
+
+    /// The request for a target that speaks `codec`: with the media that it cannot be told by URL, if they were fetched.
+    pub(crate) fn decoded_for(&self, codec: &dyn Outbound) -> Result<&ir::Request, Failed> {
+        match self.inlined.get() {
+            Some(inlined) if self.must_fetch(codec)? => inlined.as_ref().map_err(Clone::clone),
+            _ => self.decoded().map_err(Failed::unreadable),
+        }
+    }
+
+    /// Whether media are named by URL that such a target cannot be told.
+    pub(crate) fn must_fetch(&self, codec: &dyn Outbound) -> Result<bool, Failed> {
+        let request = self.decoded().map_err(Failed::unreadable)?;
+        Ok(request.has_url(|kind| !codec.reads_url(kind)))
+    }
+
+    /// Keeps what was fetched, or why it was not.
+    pub(crate) fn keep(&self, inlined: Result<ir::Request, Failed>) {
+        let _ = self.inlined.set(inlined);
+    }
+
+    /// Whether `keep` was called.
+    pub(crate) fn has_fetched(&self) -> bool {
+        self.inlined.get().is_some()
     }
 
     /// Whether the answer is to be streamed, for the provider.

@@ -1,7 +1,7 @@
 //! What a call to a provider needs beside its wire format: where to, and how to sign.
 
 use crate::Operation;
-use http::{HeaderMap, HeaderName, HeaderValue, uri::PathAndQuery};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri, uri::PathAndQuery};
 use trestle_dialect::Fault;
 
 /// Where a provider is: what a connection pool is keyed by.
@@ -13,6 +13,20 @@ pub struct Origin {
     pub host: Box<str>,
     /// Port.
     pub port: u16,
+}
+
+impl Origin {
+    /// Where a URL points, by `http` or `https`.
+    pub fn of(url: &Uri) -> Option<Self> {
+        let tls = match url.scheme_str()? {
+            "https" => true,
+            "http" => false,
+            _ => return None,
+        };
+        let host = url.host()?.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+        let port = url.port_u16().unwrap_or(if tls { 443 } else { 80 });
+        Some(Self { tls, host: host.into(), port })
+    }
 }
 
 /// The seam for vendors that need more than a row.

@@ -35,6 +35,7 @@ pub(super) fn settings(settings: &Settings, path: &Path<'_>, findings: &mut Find
     let attempts = u64::from(settings.attempts_max);
     within(attempts, 1..=32, &path.member("attempts_max"), findings);
     within(settings.body_bytes_max, 1..=1 << 40, &path.member("body_bytes_max"), findings);
+    within(settings.media_bytes_max, 1..=1 << 30, &path.member("media_bytes_max"), findings);
     within(settings.buffered_bytes_max, 1..=1 << 50, &path.member("buffered_bytes_max"), findings);
     if settings.body_bytes_max > settings.buffered_bytes_max {
         let most = settings.buffered_bytes_max;

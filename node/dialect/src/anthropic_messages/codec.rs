@@ -43,6 +43,10 @@ impl Outbound for AnthropicMessages {
         request::LACKS
     }
 
+    fn reads_url(&self, kind: &ir::BlockKind) -> bool {
+        matches!(kind, ir::BlockKind::Image(_) | ir::BlockKind::Document(_))
+    }
+
     fn encode_request(&self, request: &ir::Request, target: &Target<'_>) -> Result<Encoded, Refusal> {
         request::encode(request, target)
     }

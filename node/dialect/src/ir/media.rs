@@ -1,6 +1,6 @@
 //! Media by URL and by base64, and what one says about the other.
 
-use super::{Media, MediaSource, Text};
+use super::{Block, BlockKind, Media, MediaSource, Request, Text};
 
 impl Media {
     /// From a source alone.
@@ -24,6 +24,52 @@ impl Media {
             (None, MediaSource::Base64(data)) => guess(data),
             (None, _) => Text::fixed("application/octet-stream"),
         }
+    }
+}
+
+impl Request {
+    /// Whether a block has its media at a URL and `wanted` says so.
+    pub fn has_url(&self, wanted: impl Fn(&BlockKind) -> bool) -> bool {
+        let blocks = self.messages.iter().flat_map(|message| &message.blocks);
+        let is = |block: &Block| {
+            let media = media_of(&block.kind);
+            media.is_some_and(|media| matches!(media.source, MediaSource::Url(_))) && wanted(&block.kind)
+        };
+        blocks.into_iter().any(|block| match &block.kind {
+            BlockKind::ToolResult { content, .. } => content.iter().any(is),
+            _ => is(block),
+        })
+    }
+
+    /// Shows all media to `change`, in order.
+    pub fn each_media(&mut self, mut change: impl FnMut(&mut Media)) {
+        for block in self.messages.iter_mut().flat_map(|message| &mut message.blocks) {
+            let inner = match &mut block.kind {
+                BlockKind::ToolResult { content, .. } => content.as_mut_slice(),
+                _ => std::slice::from_mut(block),
+            };
+            inner.iter_mut().filter_map(|block| media_of_mut(&mut block.kind)).for_each(&mut change);
+        }
+    }
+}
+
+const fn media_of(kind: &BlockKind) -> Option<&Media> {
+    match kind {
+        BlockKind::Image(media)
+        | BlockKind::Document(media)
+        | BlockKind::Audio(media)
+        | BlockKind::Video(media) => Some(media),
+        _ => None,
+    }
+}
+
+const fn media_of_mut(kind: &mut BlockKind) -> Option<&mut Media> {
+    match kind {
+        BlockKind::Image(media)
+        | BlockKind::Document(media)
+        | BlockKind::Audio(media)
+        | BlockKind::Video(media) => Some(media),
+        _ => None,
     }
 }
 

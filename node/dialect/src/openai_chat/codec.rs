@@ -43,6 +43,10 @@ impl Outbound for OpenAiChat {
         Features::SERVER_TOOLS.with(Features::VIDEO).with(Features::IMAGE_OUTPUT)
     }
 
+    fn reads_url(&self, kind: &ir::BlockKind) -> bool {
+        matches!(kind, ir::BlockKind::Image(_))
+    }
+
     fn encode_request(&self, request: &ir::Request, target: &Target<'_>) -> Result<Encoded, Refusal> {
         request::encode(request, target)
     }

@@ -15,6 +15,10 @@ pub(crate) struct Head {
     pub(crate) encoding: Encoding,
     /// The length of the body as it comes, where it is told.
     pub(crate) length: Option<u64>,
+    /// What the body is, where it is neither JSON nor a stream.
+    pub(crate) media_type: Option<Box<str>>,
+    /// Where a redirect leads.
+    pub(crate) location: Option<Box<str>>,
     /// When the upstream asks to come back.
     pub(crate) retry_after: Option<Duration>,
 }
@@ -22,7 +26,15 @@ pub(crate) struct Head {
 impl Head {
     /// A head without headers.
     pub(crate) fn new(status: StatusCode) -> Self {
-        Self { status, is_events: false, encoding: Encoding::Identity, length: None, retry_after: None }
+        Self {
+            status,
+            is_events: false,
+            encoding: Encoding::Identity,
+            length: None,
+            media_type: None,
+            location: None,
+            retry_after: None,
+        }
     }
 
     /// A head with its headers.
@@ -36,6 +48,7 @@ impl Head {
     pub(crate) fn read(&mut self, name: &str, value: &[u8]) {
         // Most names are none of these, and their length tells.
         match name.len() {
+            8 if name.eq_ignore_ascii_case("location") => self.location = text(value),
             11 if name.eq_ignore_ascii_case("retry-after") => {
                 // The finer hint wins, in whichever order they come.
                 self.retry_after = self.retry_after.or_else(|| retry_after(value));
@@ -43,6 +56,9 @@ impl Head {
             12 if name.eq_ignore_ascii_case("content-type") => {
                 self.is_events = value.starts_with(b"text/event-stream")
                     || value.starts_with(b"application/vnd.amazon.eventstream");
+                if !self.is_events && !value.starts_with(b"application/json") {
+                    self.media_type = text(value);
+                }
             }
             14 if name.eq_ignore_ascii_case("content-length") => {
                 self.length = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
@@ -55,6 +71,10 @@ impl Head {
             _ => {}
         }
     }
+}
+
+fn text(value: &[u8]) -> Option<Box<str>> {
+    std::str::from_utf8(value).ok().map(Into::into)
 }
 
 fn number(value: &[u8]) -> Option<f64> {
