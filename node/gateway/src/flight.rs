@@ -78,7 +78,6 @@ impl Flight {
 
     fn settle(&mut self) {
         let seat = self.worker.seat();
-        seat.in_flight.fetch_sub(1, Relaxed);
         let empty = Record::new(0, self.record.endpoint, self.record.at);
         let mut record = std::mem::replace(&mut self.record, empty);
         record.total = self.started.elapsed();
@@ -87,6 +86,8 @@ impl Flight {
         }
         seat.shard.settle(&record, &self.gaps);
         self.worker.log(record);
+        // Last, so that who sees that nothing flies sees all that was settled.
+        seat.in_flight.fetch_sub(1, Relaxed);
     }
 }
 
