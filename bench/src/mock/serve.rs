@@ -34,8 +34,12 @@ pub(super) struct Upstream {
 enum Endpoint {
     Chat,
     Messages,
+    CountTokens,
     Completions,
     Embeddings,
+    Images,
+    Speech,
+    Moderations,
     Models,
     Model(String),
     Unknown,
@@ -49,6 +53,10 @@ impl Endpoint {
             _ if post && path.ends_with("/chat/completions") => Self::Chat,
             _ if post && path.ends_with("/completions") => Self::Completions,
             _ if post && path.ends_with("/messages") => Self::Messages,
+            _ if post && path.ends_with("/messages/count_tokens") => Self::CountTokens,
+            _ if post && path.ends_with("/images/generations") => Self::Images,
+            _ if post && path.ends_with("/audio/speech") => Self::Speech,
+            _ if post && path.ends_with("/moderations") => Self::Moderations,
             _ if post && path.ends_with("/embeddings") => Self::Embeddings,
             _ if method == Method::GET && path.ends_with("/models") => Self::Models,
             _ if method == Method::GET => match path.split_once("/models/") {
@@ -61,7 +69,7 @@ impl Endpoint {
 
     fn vendor(&self, headers: &HeaderMap) -> &'static dyn Vendor {
         let anthropic = match self {
-            Self::Messages => true,
+            Self::Messages | Self::CountTokens => true,
             Self::Models | Self::Model(_) | Self::Unknown => headers.contains_key("anthropic-version"),
             _ => false,
         };
@@ -188,6 +196,10 @@ fn answer(
         Endpoint::Messages => anthropic::messages(body, &head.headers, behaviour),
         Endpoint::Completions => openai::completions(body, behaviour),
         Endpoint::Embeddings => openai::embeddings(body),
+        Endpoint::Images => openai::images(body),
+        Endpoint::Speech => openai::speech(body),
+        Endpoint::Moderations => openai::moderations(body),
+        Endpoint::CountTokens => anthropic::count_tokens(body),
         Endpoint::Models if head.headers.contains_key("anthropic-version") => {
             Ok(Reply::Whole(anthropic::models()))
         }
@@ -225,6 +237,7 @@ impl Outcome {
                 (200, events.framing.media_type(), (steps, None))
             }
             Ok(Reply::Whole(text)) => (200, "application/json", stream::whole(text, behaviour)),
+            Ok(Reply::Bytes(mime, bytes)) => (200, *mime, stream::bytes(bytes, behaviour)),
             Err(error) => {
                 let text = self.vendor.render(error, &request_id);
                 (error.status, "application/json", stream::whole(&text, behaviour))

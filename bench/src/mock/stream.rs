@@ -161,6 +161,13 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// The steps of a body that is no text, and its length.
+pub(crate) fn bytes(bytes: &[u8], behaviour: &Behaviour) -> (VecDeque<Step>, Option<usize>) {
+    let mut out = Writer::new(behaviour);
+    out.write(bytes);
+    (out.steps, Some(bytes.len()))
+}
+
 /// The steps of a body that is no stream, and its length where it is complete.
 pub(crate) fn whole(text: &str, behaviour: &Behaviour) -> (VecDeque<Step>, Option<usize>) {
     let mut out = Writer::new(behaviour);

@@ -122,6 +122,8 @@ pub(crate) struct Events {
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     Whole(String),
+    /// What is no JSON, with its media type.
+    Bytes(&'static str, Vec<u8>),
     Stream(Events),
 }
 

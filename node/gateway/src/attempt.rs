@@ -24,7 +24,8 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use trestle_config::{Credential, ProviderKind, Settings, TargetConfig};
-use trestle_dialect::{Attempt, Category, Dialect, Look, StreamContext, inbound, json, outbound};
+use trestle_dialect::{Attempt, Category, Dialect, Framing, Look, StreamContext, inbound, json, outbound};
+use trestle_provider::Operation;
 
 /// A buffered answer is read whole before the client sees a byte of it, up to this size.
 const WHOLE_BYTES_MAX: usize = 1024 * 1024;
@@ -38,10 +39,22 @@ type Collected = (VecDeque<Bytes>, bool, Held);
 pub(crate) enum Won {
     /// All of it, in the client's dialect, and what that could not express.
     Whole(Bytes, Vec<String>),
-    /// A large one, in parts: what is there, what comes, and the length if it is known.
-    Parts(VecDeque<Bytes>, Incoming, Option<u64>),
+    /// A large one or one that is no JSON, in parts.
+    Parts(Parts),
     /// Events, from the first content on.
     Events(Box<Stream>),
+}
+
+/// An answer in parts.
+pub(crate) struct Parts {
+    /// What is there.
+    pub(crate) queue: VecDeque<Bytes>,
+    /// What comes.
+    pub(crate) body: Incoming,
+    /// The length, if it is known.
+    pub(crate) length: Option<u64>,
+    /// What it is, if it is no JSON.
+    pub(crate) media_type: Option<Box<str>>,
 }
 
 /// The end of a walk.
@@ -116,7 +129,10 @@ impl Walk<'_> {
     /// Gets what the target cannot be told by URL, once for all targets.
     async fn fetch(&mut self, config: &TargetConfig) {
         let Some(codec) = prepare::translator(self.ask, config) else { return };
-        if !self.settings.fetch_media || self.ask.has_fetched() || !self.ask.must_fetch(codec).unwrap_or(false) {
+        if !self.settings.fetch_media
+            || self.ask.has_fetched()
+            || !self.ask.must_fetch(codec).unwrap_or(false)
+        {
             return;
         }
         let Ok(request) = self.ask.decoded() else { return };
@@ -283,10 +299,21 @@ impl Walk<'_> {
             }
             return Err(Failed::fault(fault, head.retry_after));
         }
+        if self.ask.endpoint == Endpoint::Pass(Operation::Speech) {
+            // Sound, or events with sound in them.
+            let events = head.is_events.then(|| Framing::Sse.media_type().into());
+            let media_type = events.or_else(|| head.media_type.clone());
+            return Ok(Won::Parts(Parts { queue: VecDeque::new(), body, length: length(&head), media_type }));
+        }
         match (self.ask.stream, head.is_events) {
             (true, true) => {
                 let stream = Stream::new(body, target.prepared.dialect.framing(), self.translation(target));
-                let stream = if self.ask.form == Form::Array { stream.in_array() } else { stream };
+                let stream = match (self.ask.form, self.ask.endpoint) {
+                    (Form::Array, _) => stream.in_array(),
+                    // Of others no end is known but that of their bytes.
+                    (_, Endpoint::Pass(other)) if other != Operation::Completions => stream.without_end(),
+                    _ => stream,
+                };
                 let commit = Box::pin(inspect::commit(stream, self.flight, self.timer));
                 Ok(Won::Events(Box::new(commit.await?)))
             }
@@ -304,7 +331,7 @@ impl Walk<'_> {
             let (decoder, context) = (outbound(theirs).decode_events(), self.context());
             return Translation::Cross { decoder, encoder: inbound(ours).encode_events(&context) };
         }
-        let look = if self.ask.endpoint == Endpoint::Completions { Look::Meter } else { Look::Commit };
+        let look = if let Endpoint::Pass(_) = self.ask.endpoint { Look::Meter } else { Look::Commit };
         Translation::Same { codec: outbound(theirs), strip_usage: !self.ask.wants_usage, look }
     }
 
@@ -327,9 +354,7 @@ impl Walk<'_> {
             if !same {
                 return Err(Failed::malformed("the provider's answer is too large to be translated"));
             }
-            // A compressed body has another length than the header says.
-            let length = head.length.filter(|_| head.encoding == Encoding::Identity);
-            return Ok(Won::Parts(parts, body, length));
+            return Ok(Won::Parts(Parts { queue: parts, body, length: length(head), media_type: None }));
         }
         let bytes = joined(parts);
         let codec = outbound(theirs);
@@ -372,6 +397,11 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// The length of the body as it goes on: a compressed one has another than its head says.
+fn length(head: &Head) -> Option<u64> {
+    head.length.filter(|_| head.encoding == Encoding::Identity)
 }
 
 /// One piece stays as it is, several are copied into one.

@@ -10,10 +10,8 @@ use trestle_provider::{Operation, Stream};
 pub enum Endpoint {
     /// Generate a message.
     Generate(Dialect),
-    /// `/v1/completions`.
-    Completions,
-    /// `/v1/embeddings`.
-    Embeddings,
+    /// What is passed on as it is, but for the model.
+    Pass(Operation),
     /// The list of models, in the shape of a dialect's vendor.
     Models(Dialect),
 }
@@ -69,7 +67,7 @@ impl From<Endpoint> for RequestLine {
 
 impl RequestLine {
     /// The paths that exist, for the 404 that lists them.
-    pub const PATHS: [&'static str; 17] = [
+    pub const PATHS: [&'static str; 27] = [
         "POST /v1/chat/completions",
         "POST /v1/responses",
         "POST /v1/messages",
@@ -80,6 +78,16 @@ impl RequestLine {
         "POST /v2/chat",
         "POST /v1/completions",
         "POST /v1/embeddings",
+        "POST /v1/moderations",
+        "POST /v1/images/generations",
+        "POST /v1/audio/speech",
+        "POST /v1/rerank",
+        "POST /v2/rerank",
+        "POST /v2/embed",
+        "POST /v1/messages/count_tokens",
+        "POST /v1beta/models/{model}:countTokens",
+        "POST /v1beta/models/{model}:embedContent",
+        "POST /v1beta/models/{model}:batchEmbedContents",
         "GET /v1/models",
         "GET /v1beta/models",
         "the same below /openai, /anthropic, /genai, /bedrock, /cohere, /litellm and /langchain",
@@ -138,6 +146,8 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
     let below = match (versioned, prefix) {
         (Some(below), _) => below,
         (None, _) if path == "/v2/chat" => return Some(Endpoint::Generate(Dialect::CohereChat).into()),
+        (None, _) if path == "/v2/embed" => return Some(Endpoint::Pass(Operation::Embed).into()),
+        (None, _) if path == "/v2/rerank" => return Some(Endpoint::Pass(Operation::Rerank).into()),
         (None, _) if path == "/v1beta/models" => return Some(Endpoint::Models(Dialect::Gemini).into()),
         (None, Some(_)) => path.strip_prefix('/')?,
         (None, None) => return None,
@@ -146,8 +156,13 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
         "chat/completions" => Endpoint::Generate(Dialect::OpenAiChat),
         "messages" => Endpoint::Generate(Dialect::AnthropicMessages),
         "responses" => Endpoint::Generate(Dialect::OpenAiResponses),
-        "completions" => Endpoint::Completions,
-        "embeddings" => Endpoint::Embeddings,
+        "completions" => Endpoint::Pass(Operation::Completions),
+        "embeddings" => Endpoint::Pass(Operation::Embeddings),
+        "moderations" => Endpoint::Pass(Operation::Moderations),
+        "images/generations" => Endpoint::Pass(Operation::ImageGenerations),
+        "audio/speech" => Endpoint::Pass(Operation::Speech),
+        "messages/count_tokens" => Endpoint::Pass(Operation::CountTokens),
+        "rerank" => Endpoint::Pass(Operation::Rerank),
         "models" => Endpoint::Models(prefix.unwrap_or(Dialect::OpenAiChat)),
         _ => return None,
     };
@@ -174,20 +189,25 @@ fn named(path: &str) -> Option<RequestLine> {
         let (model, operation) = rest.split_once('/')?;
         let endpoint = match operation {
             "chat/completions" => Endpoint::Generate(Dialect::OpenAiChat),
-            "completions" => Endpoint::Completions,
-            "embeddings" => Endpoint::Embeddings,
+            "completions" => Endpoint::Pass(Operation::Completions),
+            "embeddings" => Endpoint::Pass(Operation::Embeddings),
+            "images/generations" => Endpoint::Pass(Operation::ImageGenerations),
+            "audio/speech" => Endpoint::Pass(Operation::Speech),
             _ => return None,
         };
         return line(endpoint, model, None);
     }
     let below = path.strip_prefix("/v1beta").or_else(|| path.strip_prefix("/v1")).unwrap_or(path);
     let (model, operation) = below.strip_prefix("/models/")?.rsplit_once(':')?;
-    let stream = match operation {
-        "generateContent" => false,
-        "streamGenerateContent" => true,
+    let (endpoint, stream) = match operation {
+        "generateContent" => (Endpoint::Generate(Dialect::Gemini), false),
+        "streamGenerateContent" => (Endpoint::Generate(Dialect::Gemini), true),
+        "countTokens" => (Endpoint::Pass(Operation::GeminiCountTokens), false),
+        "embedContent" => (Endpoint::Pass(Operation::EmbedContent), false),
+        "batchEmbedContents" => (Endpoint::Pass(Operation::BatchEmbedContents), false),
         _ => return None,
     };
-    line(Endpoint::Generate(Dialect::Gemini), model, Some(stream))
+    line(endpoint, model, Some(stream))
 }
 
 impl Endpoint {
@@ -195,7 +215,7 @@ impl Endpoint {
     pub(crate) const fn dialect(self) -> Dialect {
         match self {
             Self::Generate(dialect) | Self::Models(dialect) => dialect,
-            Self::Completions | Self::Embeddings => Dialect::OpenAiChat,
+            Self::Pass(operation) => operation.dialect(),
         }
     }
 
@@ -203,8 +223,7 @@ impl Endpoint {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Generate(dialect) => dialect.name(),
-            Self::Completions => "completions",
-            Self::Embeddings => "embeddings",
+            Self::Pass(operation) => operation.name(),
             Self::Models(_) => "models",
         }
     }
@@ -212,8 +231,7 @@ impl Endpoint {
     /// What is asked of a provider that speaks `dialect`.
     pub(crate) const fn operation(self, dialect: Dialect, stream: Stream) -> Operation {
         match self {
-            Self::Completions => Operation::Completions,
-            Self::Embeddings => Operation::Embeddings,
+            Self::Pass(operation) => operation,
             Self::Generate(_) | Self::Models(_) => Operation::generate(dialect, stream),
         }
     }
@@ -231,6 +249,7 @@ mod tests {
     fn paths_are_found_with_and_without_prefix() {
         let generate = |dialect| Some(Ok(Endpoint::Generate(dialect).into()));
         let chat = || generate(Dialect::OpenAiChat);
+        let pass = |operation| Some(Ok(Endpoint::Pass(operation).into()));
         for (path, expected) in [
             ("/v1/chat/completions", chat()),
             ("/openai/v1/chat/completions", chat()),
@@ -243,8 +262,11 @@ mod tests {
             ("/v1/messages", generate(Dialect::AnthropicMessages)),
             ("/v2/chat", generate(Dialect::CohereChat)),
             ("/cohere/v2/chat", generate(Dialect::CohereChat)),
-            ("/v1/embeddings", Some(Ok(Endpoint::Embeddings.into()))),
-            ("/v1/completions", Some(Ok(Endpoint::Completions.into()))),
+            ("/v1/embeddings", pass(Operation::Embeddings)),
+            ("/v1/completions", pass(Operation::Completions)),
+            ("/v1/rerank", pass(Operation::Rerank)),
+            ("/cohere/v2/rerank", pass(Operation::Rerank)),
+            ("/v1/messages/count_tokens", pass(Operation::CountTokens)),
             ("/v1/models", Some(Err("GET"))),
             ("/chat/completions", None),
             ("/v1/chat/completions/", None),
@@ -313,7 +335,8 @@ mod tests {
             ("/model//converse", None),
             ("/model/%ff/converse", None),
             ("/model/m/invoke", None),
-            ("/v1beta/models/m:countTokens", None),
+            ("/v1beta/models/m:countTokens", Some(("gemini_count_tokens", "m", Some(false)))),
+            ("/v1beta/models/m:predict", None),
             ("/v1beta/models/:generateContent", None),
         ] {
             let expected = expected.map(|(name, model, stream)| (name, model.to_owned(), stream));

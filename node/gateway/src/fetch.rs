@@ -36,27 +36,27 @@ static STRANGERS: LazyLock<ProviderConfig> = LazyLock::new(strangers);
 
 fn strangers() -> ProviderConfig {
     ProviderConfig {
-    name: NAME.into(),
-    kind: ProviderKind::Mock(MockSettings::default()),
-    dialects: Vec::new(),
-    credentials: Vec::new(),
-    keys_missing: true,
-    quirks: Quirks::default(),
-    forward_headers: Vec::new(),
-    models: Vec::new(),
-    concurrency: AT_ONCE,
-    queue: WAITING,
-    times: TimeLimits {
-        connect: Duration::from_secs(5),
-        first_token: TIME_MAX,
-        idle: TIME_MAX,
-        total: TIME_MAX,
-    },
-    retries: RetryPolicy { max: 0, backoff: Duration::ZERO, backoff_max: Duration::ZERO },
-    tls_ca: None,
-    tls_server_name: None,
-    http2_prior_knowledge: false,
-    private_addresses: false,
+        name: NAME.into(),
+        kind: ProviderKind::Mock(MockSettings::default()),
+        dialects: Vec::new(),
+        credentials: Vec::new(),
+        keys_missing: true,
+        quirks: Quirks::default(),
+        forward_headers: Vec::new(),
+        models: Vec::new(),
+        concurrency: AT_ONCE,
+        queue: WAITING,
+        times: TimeLimits {
+            connect: Duration::from_secs(5),
+            first_token: TIME_MAX,
+            idle: TIME_MAX,
+            total: TIME_MAX,
+        },
+        retries: RetryPolicy { max: 0, backoff: Duration::ZERO, backoff_max: Duration::ZERO },
+        tls_ca: None,
+        tls_server_name: None,
+        http2_prior_knowledge: false,
+        private_addresses: false,
     }
 }
 
@@ -86,7 +86,8 @@ impl Fetch<'_> {
             return Err(unavailable(format!("the request names more than {URLS_MAX} URLs")));
         }
         let fetched = tokio::time::timeout(TIME_MAX, self.all(&urls, &STRANGERS)).await;
-        let fetched = fetched.unwrap_or_else(|_| Err(unavailable("what the request names by URL did not come in time")))?;
+        let fetched = fetched
+            .unwrap_or_else(|_| Err(unavailable("what the request names by URL did not come in time")))?;
         request.each_media(|media| fill(media, &fetched));
         Ok(request)
     }
@@ -100,7 +101,8 @@ impl Fetch<'_> {
         let mut fetched = HashMap::with_capacity(urls.len());
         for url in urls {
             let slot = acquire(&local.state, config.concurrency, config.queue).await;
-            let slot = slot.map_err(|_| Failed::new("queue_full", Next::Onward, "too many media are being fetched"))?;
+            let slot = slot
+                .map_err(|_| Failed::new("queue_full", Next::Onward, "too many media are being fetched"))?;
             let (media_type, body) = get(&url.plain(), config, slot, self.settings.media_bytes_max).await?;
             let overloaded = "too many bytes of media are in flight: try again shortly";
             let text = STANDARD.encode(&body);
@@ -133,15 +135,18 @@ async fn get(
 ) -> Result<(Option<Text>, Bytes), Failed> {
     let mut uri: Uri = url.parse().map_err(|_| unavailable("the request names a URL that is none"))?;
     for _ in 0..=REDIRECTS_MAX {
-        let origin = Origin::of(&uri)
-            .ok_or_else(|| unavailable("the request names a URL that does not begin with https:// or http://"))?;
+        let origin = Origin::of(&uri).ok_or_else(|| {
+            unavailable("the request names a URL that does not begin with https:// or http://")
+        })?;
         let host = origin.host.clone();
         let failed = |what: &str| unavailable(format!("what the request names at {host} {what}"));
         let pool = Rc::new(RefCell::new(Pool::new(Default::default())));
         let request = request(&uri, &host);
         let sent = upstream::send(&pool, (&origin, config), &request).await;
         let (head, source) = sent.map_err(|error| match error {
-            SendError::Connect(upstream::ConnectError::Refused(_)) => failed("is at an address that may not be called"),
+            SendError::Connect(upstream::ConnectError::Refused(_)) => {
+                failed("is at an address that may not be called")
+            }
             SendError::Connect(_) => failed("cannot be reached"),
             SendError::Broken(_) => failed("broke off"),
         })?;
@@ -153,13 +158,17 @@ async fn get(
         if head.status != StatusCode::OK {
             return Err(failed(&format!("cannot be had: {}", head.status.as_u16())));
         }
-        let declared = head.media_type.as_deref().and_then(|text| text.split(';').next()).map(|text| Text::new(text.trim()));
+        let declared = head
+            .media_type
+            .as_deref()
+            .and_then(|text| text.split(';').next())
+            .map(|text| Text::new(text.trim()));
         let too_large = || failed(&format!("is larger than {bytes_max} bytes (settings.media_bytes_max)"));
         if head.length.is_some_and(|length| length > bytes_max) {
             return Err(too_large());
         }
-        let mut body =
-            Incoming::new(source, head.encoding, bytes_max, slot).map_err(|_| failed("is compressed in a way that is not known here"))?;
+        let mut body = Incoming::new(source, head.encoding, bytes_max, slot)
+            .map_err(|_| failed("is compressed in a way that is not known here"))?;
         let mut all = Vec::new();
         while let Some(chunk) = body.chunk().await {
             all.extend_from_slice(&chunk.map_err(|_| failed("broke off, or is too large"))?);
@@ -227,7 +236,9 @@ mod tests {
             let answer = match path {
                 "/a.png?x=1" => "200 OK\r\ncontent-type: image/png; q=1\r\ncontent-length: 4\r\n\r\n\u{89}PN",
                 "/there" => "302 Found\r\nlocation: /a.png?x=1\r\ncontent-length: 0\r\n\r\n",
-                "/inside" => "302 Found\r\nlocation: http://169.254.169.254/latest\r\ncontent-length: 0\r\n\r\n",
+                "/inside" => {
+                    "302 Found\r\nlocation: http://169.254.169.254/latest\r\ncontent-length: 0\r\n\r\n"
+                }
                 "/round" => "302 Found\r\nlocation: /round\r\ncontent-length: 0\r\n\r\n",
                 "/file" => "302 Found\r\nlocation: file:///etc/passwd\r\ncontent-length: 0\r\n\r\n",
                 "/large" => "200 OK\r\ncontent-length: 1000\r\n\r\n",

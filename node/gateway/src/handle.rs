@@ -3,7 +3,7 @@
 use crate::{
     Answer, Endpoint, Form, RequestBody, RequestLine, answer,
     answer::Content,
-    attempt::{Walk, Walked, Won},
+    attempt::{Parts, Walk, Walked, Won},
     authenticate::authenticate,
     cause::Failed,
     flight::Flight,
@@ -16,7 +16,7 @@ use crate::{
     timer::Timer,
     worker::Worker,
 };
-use http::{HeaderMap, Response};
+use http::{HeaderMap, HeaderValue, Response, header::CONTENT_TYPE};
 use std::{cell::Cell, rc::Rc};
 use trestle_config::Snapshot;
 use trestle_dialect::{Dialect, Refusal, RefusalKind};
@@ -88,9 +88,12 @@ fn deliver(
             dropped.extend(more);
             answer::full(flight, body, &dropped)
         }
-        Won::Parts(queue, body, length) => {
-            let headers = answer::head(&flight, Content::Json, &dropped);
-            let relay = Relay::bytes(flight, (queue, body, length), timer, (Dialect::OpenAiChat, idle));
+        Won::Parts(Parts { queue, body, length, media_type }) => {
+            let mut headers = answer::head(&flight, Content::Json, &dropped);
+            if let Some(media_type) = media_type.and_then(|text| HeaderValue::from_str(&text).ok()) {
+                headers.insert(CONTENT_TYPE, media_type);
+            }
+            let relay = Relay::bytes(flight, (queue, body, length), timer, (dialect, idle));
             stream_out(headers, relay.finish_alone(!snapshot.aborts(false)))
         }
         Won::Events(stream) => {

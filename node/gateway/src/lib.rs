@@ -16,8 +16,8 @@ mod authenticate;
 mod route;
 
 mod attempt;
-mod prepare;
 mod fetch;
+mod prepare;
 
 mod array;
 mod inspect;

@@ -22,7 +22,8 @@ use trestle_dialect::{
 use trestle_provider::Provider;
 
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
-pub(crate) static AGENT: HeaderValue = HeaderValue::from_static(concat!("trestle/", env!("CARGO_PKG_VERSION")));
+pub(crate) static AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("trestle/", env!("CARGO_PKG_VERSION")));
 
 /// What is sent to a target, the same for each attempt.
 pub(crate) struct Prepared {
@@ -99,12 +100,14 @@ fn suits(ask: &Ask, target: &TargetConfig, lacks: Features) -> Result<(), Failed
     Err(Failed::new("unsupported", Next::Onward, message))
 }
 
-/// Embeddings and text completions are not translated: only what must change is changed.
+/// Only what must change is changed.
 fn passed_on(ask: &Ask, wire: &Target<'_>) -> Pieces {
     let mut edits = Edits::default();
-    let mut model = json::Writer::with_capacity(wire.model.len() + 2);
-    model.text(&Text::new(wire.model));
-    edits.set(&ask.envelope, "model", Json::from_valid(model.finish().into()));
+    if !ask.dialect().model_in_path() {
+        let mut model = json::Writer::with_capacity(wire.model.len() + 2);
+        model.text(&Text::new(wire.model));
+        edits.set(&ask.envelope, "model", Json::from_valid(model.finish().into()));
+    }
     edits.remove(&ask.envelope, "fallbacks");
     for (name, value) in wire.params {
         edits.set(&ask.envelope, name, value.clone());

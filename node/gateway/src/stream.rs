@@ -44,10 +44,20 @@ pub(crate) struct Stream {
     queue: Vec<Bytes>,
     queued_bytes: usize,
     array: Option<Array>,
+    end: End,
     ended: bool,
     fault: Option<Fault>,
     /// What the client's dialect could not express so far.
     pub(crate) dropped: Vec<String>,
+}
+
+/// What ends a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// An event that says so; without it the upstream broke off.
+    Told,
+    /// The end of its bytes.
+    OfBytes,
 }
 
 /// What a look at the upstream brought.
@@ -81,6 +91,7 @@ impl Stream {
             queue: Vec::new(),
             queued_bytes: 0,
             array: None,
+            end: End::Told,
             ended: false,
             fault: None,
             dropped: Vec::new(),
@@ -90,6 +101,12 @@ impl Stream {
     /// As the elements of an array.
     pub(crate) fn in_array(mut self) -> Self {
         self.array = Some(Array::default());
+        self
+    }
+
+    /// Ends where its bytes end.
+    pub(crate) fn without_end(mut self) -> Self {
+        self.end = End::OfBytes;
         self
     }
 
@@ -171,6 +188,7 @@ impl Stream {
                 ))));
             }
         };
+        self.ended |= last && self.end == End::OfBytes && self.fault.is_none();
         if last && !self.ended && self.fault.is_none() {
             return Poll::Ready(failed(Broken::Connection.into()));
         }

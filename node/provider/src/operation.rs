@@ -25,15 +25,33 @@ pub enum Operation {
     ConverseStream,
     /// Cohere.
     CohereChat,
-    /// Legacy text completion, passed on.
+    /// Legacy text completion.
     Completions,
-    /// Embeddings, passed on.
+    /// Embeddings of OpenAI.
     Embeddings,
+    /// Whether a text is harmful: OpenAI.
+    Moderations,
+    /// Pictures from a text: OpenAI.
+    ImageGenerations,
+    /// Sound from a text: OpenAI.
+    Speech,
+    /// How many tokens a request has: Anthropic.
+    CountTokens,
+    /// The same: Gemini.
+    GeminiCountTokens,
+    /// An embedding: Gemini.
+    EmbedContent,
+    /// Several: Gemini.
+    BatchEmbedContents,
+    /// Embeddings of Cohere.
+    Embed,
+    /// Documents in the order of their relevance: Cohere.
+    Rerank,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 19] = [
         Self::Chat,
         Self::Responses,
         Self::Messages,
@@ -44,6 +62,15 @@ impl Operation {
         Self::CohereChat,
         Self::Completions,
         Self::Embeddings,
+        Self::Moderations,
+        Self::ImageGenerations,
+        Self::Speech,
+        Self::CountTokens,
+        Self::GeminiCountTokens,
+        Self::EmbedContent,
+        Self::BatchEmbedContents,
+        Self::Embed,
+        Self::Rerank,
     ];
 
     /// To generate a message, whole or streamed.
@@ -73,24 +100,52 @@ impl Operation {
             Self::CohereChat => "cohere_chat",
             Self::Completions => "completions",
             Self::Embeddings => "embeddings",
+            Self::Moderations => "moderations",
+            Self::ImageGenerations => "image_generations",
+            Self::Speech => "speech",
+            Self::CountTokens => "count_tokens",
+            Self::GeminiCountTokens => "gemini_count_tokens",
+            Self::EmbedContent => "embed_content",
+            Self::BatchEmbedContents => "batch_embed_contents",
+            Self::Embed => "embed",
+            Self::Rerank => "rerank",
         }
     }
 
     /// The dialect whose owner has it.
-    pub(crate) const fn dialect(self) -> Dialect {
+    pub const fn dialect(self) -> Dialect {
         match self {
-            Self::Chat | Self::Completions | Self::Embeddings => Dialect::OpenAiChat,
+            Self::Chat
+            | Self::Completions
+            | Self::Embeddings
+            | Self::Moderations
+            | Self::ImageGenerations
+            | Self::Speech => Dialect::OpenAiChat,
             Self::Responses => Dialect::OpenAiResponses,
-            Self::Messages => Dialect::AnthropicMessages,
-            Self::GenerateContent | Self::StreamGenerateContent => Dialect::Gemini,
+            Self::Messages | Self::CountTokens => Dialect::AnthropicMessages,
+            Self::GenerateContent
+            | Self::StreamGenerateContent
+            | Self::GeminiCountTokens
+            | Self::EmbedContent
+            | Self::BatchEmbedContents => Dialect::Gemini,
             Self::Converse | Self::ConverseStream => Dialect::BedrockConverse,
-            Self::CohereChat => Dialect::CohereChat,
+            Self::CohereChat | Self::Embed | Self::Rerank => Dialect::CohereChat,
         }
     }
 
-    /// Whether a provider of the dialect cannot be without it.
+    /// Whether it generates messages, which a provider of the dialect cannot be without.
     pub(crate) const fn is_needed(self) -> bool {
-        !matches!(self, Self::Completions | Self::Embeddings)
+        matches!(
+            self,
+            Self::Chat
+                | Self::Responses
+                | Self::Messages
+                | Self::GenerateContent
+                | Self::StreamGenerateContent
+                | Self::Converse
+                | Self::ConverseStream
+                | Self::CohereChat
+        )
     }
 
     /// The owner's path, below its base URL.
@@ -106,6 +161,15 @@ impl Operation {
             Self::CohereChat => "/chat",
             Self::Completions => "/completions",
             Self::Embeddings => "/embeddings",
+            Self::Moderations => "/moderations",
+            Self::ImageGenerations => "/images/generations",
+            Self::Speech => "/audio/speech",
+            Self::CountTokens => "/messages/count_tokens",
+            Self::GeminiCountTokens => "/models/{model}:countTokens",
+            Self::EmbedContent => "/models/{model}:embedContent",
+            Self::BatchEmbedContents => "/models/{model}:batchEmbedContents",
+            Self::Embed => "/embed",
+            Self::Rerank => "/rerank",
         }
     }
 }

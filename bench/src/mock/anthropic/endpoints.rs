@@ -30,6 +30,18 @@ pub(crate) fn messages(
     })
 }
 
+/// `POST /v1/messages/count_tokens`.
+pub(crate) fn count_tokens(body: &[u8]) -> Result<Reply, VendorError> {
+    let body: Value = serde_json::from_slice(body)
+        .map_err(|error| VendorError::invalid(format!("The request body is not valid JSON: {error}")))?;
+    for name in ["max_tokens", "stream"] {
+        if body.get(name).is_some() {
+            return Err(VendorError::invalid(format!("{name}: Extra inputs are not permitted")));
+        }
+    }
+    Ok(Reply::Whole(format!(r#"{{"input_tokens":{}}}"#, ask::read(&body).input_tokens)))
+}
+
 /// `GET /v1/models`, as Anthropic lists them.
 pub(crate) fn models() -> String {
     let id = quoted("claude-sonnet-4-5");

@@ -9,5 +9,5 @@ mod error;
 mod messages;
 mod vendor;
 
-pub(crate) use endpoints::{messages, model, models};
+pub(crate) use endpoints::{count_tokens, messages, model, models};
 pub(crate) use vendor::Anthropic;

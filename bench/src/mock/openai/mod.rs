@@ -5,10 +5,12 @@ mod ask;
 mod chat;
 mod check;
 mod error;
+mod media;
 mod messages;
 mod other;
 mod vendor;
 
 pub(crate) use chat::chat;
+pub(crate) use media::{images, moderations, speech};
 pub(crate) use other::{completions, embeddings, model, models};
 pub(crate) use vendor::OpenAi;

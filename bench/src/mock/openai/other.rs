@@ -99,7 +99,7 @@ fn completion(answer: &Answer, body: &Value) -> Reply {
     Reply::Stream(events)
 }
 
-fn members(body: &Value) -> Result<&Map<String, Value>, VendorError> {
+pub(super) fn members(body: &Value) -> Result<&Map<String, Value>, VendorError> {
     body.as_object().ok_or_else(|| VendorError::invalid("The body must be an object."))
 }
 

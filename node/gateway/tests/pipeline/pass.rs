@@ -4,6 +4,10 @@ use crate::support::{Bed, CHAT, MESSAGES, chat, messages, only};
 use serde_json::json;
 use trestle_dialect::Dialect;
 use trestle_gateway::Endpoint;
+use trestle_provider::Operation;
+
+const EMBEDDINGS: Endpoint = Endpoint::Pass(Operation::Embeddings);
+const COMPLETIONS: Endpoint = Endpoint::Pass(Operation::Completions);
 
 #[tokio::test]
 async fn the_same_dialect_leaves_the_body_as_it_came_but_for_the_model() {
@@ -103,16 +107,16 @@ async fn ids_of_models_are_opaque() {
 async fn embeddings_and_completions_are_passed_on_to_those_who_have_them() {
     let bed = Bed::new("");
     let body = json!({ "model": "a/text-embedding-3-small", "input": ["one", "two"] });
-    let answer = bed.ask(Endpoint::Embeddings, &[], body.to_string()).await;
+    let answer = bed.ask(EMBEDDINGS, &[], body.to_string()).await;
     assert_eq!(answer.json()["data"].as_array().unwrap().len(), 2, "{}", answer.text());
     assert_eq!(only(&bed.a).json(), json!({ "model": "text-embedding-3-small", "input": ["one", "two"] }));
     bed.a.clear();
     let body =
         json!({ "model": "a/gpt-3.5-turbo-instruct", "prompt": "Say", "stream": true, "max_tokens": 5 });
-    let answer = bed.ask(Endpoint::Completions, &[], body.to_string()).await;
+    let answer = bed.ask(COMPLETIONS, &[], body.to_string()).await;
     assert_eq!(answer.data().last().map(String::as_str), Some("[DONE]"), "{}", answer.text());
     let body = json!({ "model": "b/claude-sonnet-4-5", "input": "x" });
-    let refused = bed.ask(Endpoint::Embeddings, &[], body.to_string()).await;
+    let refused = bed.ask(EMBEDDINGS, &[], body.to_string()).await;
     assert_eq!(refused.status, 400, "{}", refused.text());
     assert!(refused.text().contains("does not offer embeddings"), "{}", refused.text());
     assert!(bed.b.requests().is_empty());
@@ -236,4 +240,33 @@ async fn a_strict_request_is_told_whole_or_not_at_all() {
     assert!(answer.text().contains("cannot be told seed"), "{}", answer.text());
     let answer = bed.ask(CHAT, &[("x-trestle-strict", "yes")], only).await;
     assert!(answer.text().contains("must be `true` or `false`"), "{}", answer.text());
+}
+
+#[tokio::test]
+async fn other_operations_are_passed_on_to_those_who_have_them() {
+    let bed = Bed::new("models: { any: { strategy: ordered, targets: [{ model: a/gpt-4o-mini }] } }");
+    let pass = |operation| Endpoint::Pass(operation);
+    let body = json!({"model": "any", "input": ["good", "harm"]}).to_string();
+    let answer = bed.ask(pass(Operation::Moderations), &[], body).await;
+    assert_eq!(answer.json()["results"][1]["flagged"], true, "{}", answer.text());
+
+    let body = json!({"model": "any", "prompt": "a cat", "n": 2}).to_string();
+    let answer = bed.ask(pass(Operation::ImageGenerations), &[], body).await;
+    assert_eq!(answer.json()["data"].as_array().unwrap().len(), 2, "{}", answer.text());
+
+    let body = json!({"model": "any", "input": "Hello there", "voice": "alloy"}).to_string();
+    let answer = bed.ask(pass(Operation::Speech), &[], body).await;
+    assert_eq!((answer.status, answer.header("content-type")), (http::StatusCode::OK, "audio/mpeg"));
+    assert!(answer.body.starts_with(b"ID3") && answer.body.ends_with(b"Hello there"));
+    assert_eq!(answer.header("x-trestle-model"), "gpt-4o-mini");
+
+    let body =
+        json!({"model": "b/claude-sonnet-4-5", "messages": [{"role": "user", "content": "Hello there"}]});
+    let answer = bed.ask(pass(Operation::CountTokens), &[], body.to_string()).await;
+    assert!(answer.json()["input_tokens"].as_u64().is_some_and(|tokens| tokens > 2), "{}", answer.text());
+    let refused =
+        bed.ask(pass(Operation::CountTokens), &[], body.to_string().replace("b/claude", "a/gpt")).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("does not offer count_tokens"), "{}", refused.text());
+    assert!(bed.metric("trestle_requests_total") >= 5.0);
 }
