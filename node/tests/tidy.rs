@@ -10,12 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 const LINES_MAX: usize = 600;
 
 /// What each crate of ours may use. Tests may also use `bench`, for its mock upstream.
-const EDGES: [(&str, &[&str]); 9] = [
+const EDGES: [(&str, &[&str]); 10] = [
     ("trestle-proto", &[]),
     ("trestle-cluster", &["trestle-proto"]),
     ("trestle-bench", &[]),
     ("trestle-counters", &[]),
     ("trestle-dialect", &[]),
+    ("trestle-catalog", &[]),
     ("trestle-provider", &["trestle-dialect"]),
     ("trestle-config", &["trestle-dialect", "trestle-provider"]),
     ("trestle-gateway", &["trestle-config", "trestle-dialect", "trestle-provider"]),
