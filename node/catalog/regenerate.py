@@ -45,7 +45,7 @@ KINDS = {
     "video_generation": "video",
 }
 
-# Their switches, our features; the order is that of Feature in features.rs.
+# Their switches, our features; the order is that of Feature in words.rs.
 FEATURES = [
     ("tools", ("supports_function_calling",)),
     ("images", ("supports_vision", "supports_image_input", "supports_embedding_image_input")),
@@ -133,8 +133,7 @@ class Report:
             self.examples[reason].append(example)
 
     def __str__(self):
-        lines = (f"{count:6}  {why} ({', '.join(self.examples[why])})" for why, count in sorted(self.counts.items()))
-        return "\n".join(lines)
+        return "\n".join(f"{n:6}  {why} ({', '.join(self.examples[why])})" for why, n in sorted(self.counts.items()))
 
 
 def whole(value, digits):
@@ -270,26 +269,27 @@ def price(key, kind, entry, corrections, report):
         base.pop("reasoning", None)
     steady(key, tables, report)
     found = ordered(base)
-    by_service = lambda above: {
-        service: ordered(table)
-        for (service, a, variant), table in sorted(tables.items())
-        if service and a == above and not variant and table
-    }
     steps = []
     for above in sorted({above for _, above, _ in tables if above}):
         step = ordered(tables.get(("", above, ""), {}))
-        if services := by_service(above):
+        if services := by_service(tables, above):
             step["services"] = services
         if step:
             steps.append({"tokens": above, **step})
     if steps:
         found["above"] = steps
-    if services := by_service(0):
+    if services := by_service(tables, 0):
         found["services"] = services
     variants = {v: ordered(t) for (_, _, v), t in sorted(tables.items()) if v and t}
     if variants:
         found["variants"] = variants
     return found
+
+
+def by_service(tables, above):
+    """The rates of each service tier at one step."""
+    found = ((s, ordered(t)) for (s, a, v), t in sorted(tables.items()) if s and a == above and not v)
+    return {service: rates for service, rates in found if rates}
 
 
 def ordered(table):
@@ -325,13 +325,13 @@ MODALITIES = ["text", "image", "audio", "video", "document", "vector", "score"]
 
 
 def taken(kind, has):
-    """What a model takes, as modality.rs derives it."""
-    first = {"transcription": {"audio"}, "ocr": {"image", "document"}, "realtime": {"text", "audio"}}.get(kind, {"text"})
-    return first | {modality for feature, modality in TAKEN.items() if feature in has}
+    """What a model takes, as words.rs derives it."""
+    by_kind = {"transcription": {"audio"}, "ocr": {"image", "document"}, "realtime": {"text", "audio"}}
+    return by_kind.get(kind, {"text"}) | {modality for feature, modality in TAKEN.items() if feature in has}
 
 
 def given(kind, has):
-    """What a model gives, as modality.rs derives it."""
+    """What a model gives, as words.rs derives it."""
     by_kind = {
         "embedding": {"vector"}, "evaluation": {"score"}, "image": {"image"}, "moderation": {"score"},
         "music": {"audio"}, "realtime": {"text", "audio"}, "rerank": {"score"}, "speech": {"audio"}, "video": {"video"},

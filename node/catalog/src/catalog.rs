@@ -33,6 +33,19 @@ impl Catalog {
     pub fn with(file: Option<Arc<str>>, overrides: BTreeMap<String, Entry>) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let lines = file.map_or(Lines::Embedded(EMBEDDED), |text| Lines::checked(text, &mut problems));
+        Self::sound(lines, overrides, problems)
+    }
+
+    /// The same models with other overrides instead of those here. The models are not checked again.
+    pub fn overridden(&self, overrides: BTreeMap<String, Entry>) -> Result<Self, Problems> {
+        Self::sound(self.lines.clone(), overrides, Problems::default())
+    }
+
+    fn sound(
+        lines: Lines,
+        overrides: BTreeMap<String, Entry>,
+        mut problems: Problems,
+    ) -> Result<Self, Problems> {
         for (id, entry) in &overrides {
             let place = Place::Override(id.clone());
             if !lines::is_id(id) {

@@ -15,7 +15,7 @@ fn any_provider() -> impl Strategy<Value = String> {
 }
 
 /// What names are made of.
-const PARTS: [&str; 25] = [
+const PARTS: [&str; 26] = [
     "arn:",
     "aws",
     ":",
@@ -50,6 +50,8 @@ fn any_name() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn any_name_may_be_asked_for(provider in any_provider(), name in any_name()) {
         if let Some(model) = EMBEDDED.find(&provider, &name) {

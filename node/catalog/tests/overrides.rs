@@ -51,6 +51,10 @@ fn a_file_takes_the_place_of_the_data() {
         assert_eq!((model.context_max, model.output_max), (Some(3), Some(4)));
         assert_eq!(with.find("openai", "gpt-4o"), None);
         assert_eq!(with.source().as_deref(), Some("mine"));
+        let other = with.overridden(overrides(&[("a/c", "{}")])).unwrap();
+        assert_eq!(other.find("a", "b").unwrap().output_max, None);
+        assert!(other.find("a", "c").is_some() && with.find("a", "c").is_none());
+        assert!(with.overridden(overrides(&[("a", "{}")])).is_err());
     }
     let empty = catalog(Some("{\"catalog\":1}"), &[]).unwrap();
     assert!(empty.providers().is_empty() && empty.find("a", "b").is_none());

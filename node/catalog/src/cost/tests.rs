@@ -112,6 +112,18 @@ fn services_and_variants_change_what_they_name() {
     check(&price, variant("low"), &[(Unit::PerImage, 2), (Unit::Input, 1)], 1);
 }
 
+#[test]
+fn what_does_not_fit_is_the_largest_number() {
+    let price = Price {
+        rates: rates(&[(Unit::Input, 1), (Unit::PerImage, u64::MAX), (Unit::PerPage, 1 << 62)]),
+        ..Price::default()
+    };
+    let standard = Terms::default();
+    // Modulo 2^128 these would be 0.
+    check(&price, standard, &[(Unit::PerPage, 1 << 63)], u64::MAX);
+    check(&price, standard, &[(Unit::PerImage, u64::MAX), (Unit::Input, 1)], u64::MAX);
+}
+
 fn any_unit() -> impl Strategy<Value = Unit> {
     select(Unit::ALL.as_slice()).prop_map(|(unit, _)| unit)
 }
@@ -163,6 +175,8 @@ fn exact(price: &Price, used: &Counts) -> u128 {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn more_of_anything_never_costs_less(
         price in rising(), used in any_counts(3000), unit in any_unit(), more in 0..3000_u64
