@@ -102,7 +102,7 @@ NAMES = {theirs: (ours, 12 if (ours, names) in TOKENS else 9) for ours, names in
 SECONDS = {"input_cost_per_second", "output_cost_per_second"}
 
 SERVICES = {"batches": "batch", "flex": "flex", "priority": "priority", "ultrafast": "ultrafast", "balanced": "balanced"}
-SUFFIX = re.compile(r"^(?P<name>.+?)(?:_above_(?P<above>\d+)k_tokens)?(?:_(?P<service>batches|flex|priority|ultrafast|balanced))?$")
+SUFFIX = re.compile(rf"^(?P<name>.+?)(?:_above_(?P<above>\d+)k_tokens)?(?:_(?P<service>{'|'.join(SERVICES)}))?$")
 QUALITY = re.compile(r"^output_cost_per_(?P<what>second|image)_(?P<size>\d+p|[\d.]+[kK]|\d+)$")
 SIZED = re.compile(
     r"^(?:(?P<quality>low|medium|high|xhigh|max|standard|hd)/)?(?:(?P<width>\d+)-x-(?P<height>\d+)|max-x-max)/"
@@ -185,8 +185,7 @@ def add_tiers(key, entry, tables, report):
 
 def add_search(entry, tables):
     """A search of the web by the vendor's tool: as with the medium context, others as variants."""
-    costs = entry.get("search_context_cost_per_query")
-    if not costs:
+    if not (costs := entry.get("search_context_cost_per_query")):
         return
     by_size = {size: whole(costs[f"search_context_size_{size}"], 9) for size in ("low", "medium", "high")}
     tables["", 0, ""]["per_web_search"] = by_size["medium"]
