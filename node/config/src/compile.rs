@@ -1,6 +1,7 @@
 //! Document to snapshot, or all problems at once.
 
 mod caller;
+mod catalog;
 mod group;
 mod limits;
 mod provider;
@@ -14,6 +15,7 @@ use crate::{
     Snapshot, entity::collect, load::all_problems, parse::document, path::Path, problem::Findings,
 };
 use caller::Names;
+use group::Named;
 use limits::Defaults;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -49,6 +51,7 @@ pub fn compile(document: &Document, revision: u64, secrets: &dyn Secrets) -> Res
         providers: document.providers.clone(),
         models: document.models.clone(),
         keys: BTreeMap::new(),
+        catalog: document.catalog.clone(),
         settings: document.settings.clone(),
     };
     let mut made = Compilation { base: Arc::new(base), snapshot: Snapshot::default() };
@@ -153,6 +156,7 @@ impl Compilation {
             match (change, change.kind()) {
                 (Difference::Removed(_, id), Kind::Provider) => drop(base.providers.remove(id)),
                 (Difference::Removed(_, id), Kind::Model) => drop(base.models.remove(id)),
+                (Difference::Removed(_, id), Kind::Catalog) => drop(base.catalog.remove(id)),
                 (Difference::Removed(..), Kind::Settings) => base.settings = Settings::default(),
                 (Difference::Set(_), Kind::Settings) => base.settings = set.settings.clone(),
                 (Difference::Set(_), _) | (_, Kind::Key) => {}
@@ -160,17 +164,22 @@ impl Compilation {
         }
         base.providers.extend(set.providers.clone());
         base.models.extend(set.models.clone());
+        base.catalog.extend(set.catalog.clone());
     }
 
     fn compile_targets(&mut self, secrets: &dyn Secrets, findings: &mut Findings) {
         let root = Path::Root;
         let defaults = limits::settings(&self.base.settings, &root.member("settings"), findings);
         let providers = providers(&self.base, &defaults, secrets, findings);
-        let (groups, direct) = group::compile(&self.base.models, &providers, findings);
+        let catalog = catalog::compile(&self.base, secrets, findings);
+        let Named { groups, patterns, direct } =
+            group::compile(&self.base.models, &providers, &catalog, findings);
         let providers = providers.into_values().flatten().map(|provider| (provider.name.clone(), provider));
         self.snapshot.settings = self.base.settings.clone();
         self.snapshot.providers = Arc::new(providers.collect());
         self.snapshot.groups = Arc::new(groups);
+        self.snapshot.patterns = Arc::new(patterns);
+        self.snapshot.catalog = catalog;
         self.snapshot.direct = Arc::new(direct);
     }
 

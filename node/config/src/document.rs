@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
+use trestle_catalog::Entry;
 use trestle_dialect::{Dialect, Quirks};
 use trestle_provider::{Auth, Endpoints};
 
@@ -17,6 +18,8 @@ pub struct Document {
     pub models: BTreeMap<String, ModelGroup>,
     /// Keys of clients, by a name for logs.
     pub keys: BTreeMap<String, CallerKey>,
+    /// What is said of models over what the catalog says of them, by `provider/model`.
+    pub catalog: BTreeMap<String, Entry>,
     /// What holds for all requests.
     pub settings: Settings,
 }
@@ -260,6 +263,8 @@ pub struct Settings {
     pub fetch_media: bool,
     /// Largest of them, in bytes.
     pub media_bytes_max: u64,
+    /// A file of models in the format of the catalog that ships with the binary, to be used instead of that: `file:PATH`.
+    pub catalog: Option<String>,
     /// Most targets that one request may try.
     pub attempts_max: u32,
     /// What happens to a stream when its client leaves.
@@ -282,6 +287,7 @@ impl Default for Settings {
             buffered_bytes_max: 1_000_000_000,
             fetch_media: true,
             media_bytes_max: 20_000_000,
+            catalog: None,
             attempts_max: 8,
             on_disconnect: OnDisconnect::default(),
             timeouts: Timeouts::default(),

@@ -25,13 +25,15 @@ pub enum Kind {
     Model,
     /// A key of a client.
     Key,
+    /// What is said of a model.
+    Catalog,
     /// What holds for all requests; there is one.
     Settings,
 }
 
 impl Kind {
     /// All of them, in the order of the document.
-    pub const ALL: [Self; 4] = [Self::Provider, Self::Model, Self::Key, Self::Settings];
+    pub const ALL: [Self; 5] = [Self::Provider, Self::Model, Self::Key, Self::Catalog, Self::Settings];
     /// The id of the one that there is of settings.
     pub const ONLY: &'static str = "all";
 
@@ -41,6 +43,7 @@ impl Kind {
             Self::Provider => "providers",
             Self::Model => "models",
             Self::Key => "keys",
+            Self::Catalog => "catalog",
             Self::Settings => "settings",
         }
     }
@@ -120,6 +123,9 @@ pub fn split(document: &Document) -> Result<Vec<Entity>, Problems> {
         // Even an empty one, so that its problem is told where it is.
         members["value"] = entry.value.as_str().into();
         entities.push(entity(Kind::Key, id, members));
+    }
+    for (id, entry) in &document.catalog {
+        entities.push(entity(Kind::Catalog, id, value(entry)?));
     }
     let settings = lean(value(&document.settings)?, &value(&Settings::default())?);
     if settings.as_object().is_some_and(|members| !members.is_empty()) {

@@ -31,6 +31,8 @@ pub use snapshot::{
     TargetConfig, TimeLimits,
 };
 
+mod resolve;
+
 mod hash;
 pub use hash::{hash_key, hash_text};
 

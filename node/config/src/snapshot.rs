@@ -3,6 +3,7 @@
 use crate::{Callers, MockFaults, OnDisconnect, Settings, Strategy};
 use http::{HeaderName, HeaderValue};
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use trestle_catalog::{Catalog, Model};
 use trestle_dialect::{Dialect, Quirks, ir::Json};
 use trestle_provider::Provider;
 
@@ -17,6 +18,10 @@ pub struct Snapshot {
     pub providers: Arc<HashMap<Box<str>, Arc<ProviderConfig>>>,
     /// By the name that clients ask for.
     pub groups: Arc<HashMap<Box<str>, Arc<Group>>>,
+    /// Groups whose names hold a `*`, the longest first.
+    pub patterns: Arc<Vec<Arc<Group>>>,
+    /// What is known of models.
+    pub catalog: Catalog,
     /// Who may ask.
     pub callers: Callers,
     /// By `provider/model`: those that the document names, as a client gets them that asks for them directly.
@@ -28,6 +33,8 @@ pub struct Snapshot {
 pub struct ProviderConfig {
     /// Its name in the document.
     pub name: Box<str>,
+    /// The listed vendor that it is an account of, else its own name: what the catalog knows its models by.
+    pub vendor: Box<str>,
     /// A vendor behind the network, or the built-in mock.
     pub kind: ProviderKind,
     /// What it speaks, best first; never empty.
@@ -125,6 +132,8 @@ pub struct TargetConfig {
     pub times: TimeLimits,
     /// Retries.
     pub retries: RetryPolicy,
+    /// What the catalog knows of the model.
+    pub known: Option<Arc<Model>>,
     /// Named in the document, so that a metric may name it; others are counted together.
     pub listed: bool,
 }
@@ -180,8 +189,15 @@ impl RetryPolicy {
 
 impl TargetConfig {
     /// A target with nothing set for it but what its provider says.
-    pub(crate) fn plain(provider: &Arc<ProviderConfig>, model: &str, listed: bool) -> Self {
+    pub(crate) fn plain(
+        provider: &Arc<ProviderConfig>,
+        model: &str,
+        catalog: &Catalog,
+        listed: Listed,
+    ) -> Self {
+        let known = catalog.find(&provider.vendor, model).map(Arc::new);
         Self {
+            known,
             name: format!("{}/{model}", provider.name).into(),
             provider: Arc::clone(provider),
             model: model.into(),
@@ -189,38 +205,21 @@ impl TargetConfig {
             params: Vec::new(),
             times: provider.times,
             retries: provider.retries,
-            listed,
+            listed: listed == Listed::Yes,
         }
     }
 }
 
-/// Splits `provider/model`; what follows the first slash is the vendor's own name of the model and may hold more.
-pub(crate) fn split_target(name: &str) -> Option<(&str, &str)> {
-    name.split_once('/').filter(|(provider, model)| !provider.is_empty() && !model.is_empty())
+/// Whether the document names a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listed {
+    /// It does.
+    Yes,
+    /// A client does.
+    No,
 }
 
 impl Snapshot {
-    /// Longest name of a model that is not in the document, in bytes.
-    pub const MODEL_NAME_BYTES_MAX: usize = 512;
-
-    /// What a model name means: `None` if neither a group nor `provider/model` with a known provider (or longer than
-    /// `MODEL_NAME_BYTES_MAX`, or with control characters). Ids are opaque: only a configured provider's name is
-    /// stripped from the front.
-    pub fn resolve(&self, name: &str) -> Option<ResolvedTarget> {
-        if let Some(group) = self.groups.get(name) {
-            return Some(ResolvedTarget::Group(Arc::clone(group)));
-        }
-        if let Some(target) = self.direct.get(name) {
-            return Some(ResolvedTarget::Target(Arc::clone(target)));
-        }
-        if name.len() > Self::MODEL_NAME_BYTES_MAX || name.bytes().any(|b| b.is_ascii_control()) {
-            return None;
-        }
-        let (provider, model) = split_target(name)?;
-        let target = TargetConfig::plain(self.providers.get(provider)?, model, false);
-        Some(ResolvedTarget::Target(Arc::new(target)))
-    }
-
     /// Whether an upstream call is aborted when its client leaves.
     pub fn aborts(&self, stream: bool) -> bool {
         match self.settings.on_disconnect {

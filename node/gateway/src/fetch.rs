@@ -37,6 +37,7 @@ static STRANGERS: LazyLock<ProviderConfig> = LazyLock::new(strangers);
 fn strangers() -> ProviderConfig {
     ProviderConfig {
         name: NAME.into(),
+        vendor: NAME.into(),
         kind: ProviderKind::Mock(MockSettings::default()),
         dialects: Vec::new(),
         credentials: Vec::new(),

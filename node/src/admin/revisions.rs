@@ -249,10 +249,11 @@ pub(super) async fn rollback(
 ) -> Result<Response, Problem> {
     asker.needs(Role::Operator)?;
     let kinds = match json_or_default::<Rollback>(&body)?.kinds {
-        None => vec![Kind::Provider, Kind::Model, Kind::Settings],
+        None => vec![Kind::Provider, Kind::Model, Kind::Catalog, Kind::Settings],
         Some(names) => {
             let kinds = names.iter().map(|name| {
-                let wrong = || format!("`kinds`: `{name}` is none of providers, models, keys, settings");
+                let wrong =
+                    || format!("`kinds`: `{name}` is none of providers, models, keys, catalog, settings");
                 Kind::find(name).ok_or_else(|| Problem::bad_request(wrong()))
             });
             kinds.collect::<Result<_, _>>()?

@@ -2,12 +2,14 @@
 
 use super::{Providers, check_name, target};
 use crate::{
-    Fallback, Group, ModelGroup, Strategy, TargetConfig, path::Path, problem::Findings, suggest::did_you_mean,
+    Fallback, Group, ModelGroup, ProviderConfig, Strategy, TargetConfig, path::Path, problem::Findings,
+    resolve::STAR, snapshot::Listed, suggest::did_you_mean,
 };
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
+use trestle_catalog::Catalog;
 
 /// Most targets that a group may fall back to, over all groups that it names.
 const FALLBACKS_MAX: usize = 256;
@@ -28,23 +30,39 @@ enum Step<'a> {
     Group(&'a str),
 }
 
-/// The groups, and the targets that the document names as a client gets them that asks for them directly.
+/// What clients can ask for by name.
+pub(super) struct Named {
+    /// Groups by name.
+    pub(super) groups: Groups,
+    /// Groups whose names hold a star, the longest first.
+    pub(super) patterns: Vec<Arc<Group>>,
+    /// Targets that the document names, as a client gets them that asks for them directly.
+    pub(super) direct: Direct,
+}
+
+/// The groups and targets of the document.
 pub(super) fn compile(
     models: &BTreeMap<String, ModelGroup>,
     providers: &Providers<'_>,
+    catalog: &Catalog,
     findings: &mut Findings,
-) -> (Groups, Direct) {
+) -> Named {
+    let known = Known { models, providers, catalog };
     let root = Path::Root;
     let root = root.member("models");
     let mut drafts = BTreeMap::new();
     for (name, entry) in models {
         let path = root.member(name);
         check_group_name(name, providers, &path, findings);
-        drafts.insert(name.as_str(), draft(entry, models, providers, &path, findings));
+        check_stars((name, entry), &path, findings);
+        drafts.insert(name.as_str(), draft(entry, &known, &path, findings));
     }
     let mut direct = Direct::new();
     let shown = providers.values().flatten();
-    for target in shown.flat_map(|p| p.models.iter().map(|model| TargetConfig::plain(p, model, true))) {
+    let listed = |provider: &Arc<ProviderConfig>, model: &str| {
+        TargetConfig::plain(provider, model, catalog, Listed::Yes)
+    };
+    for target in shown.flat_map(|p| p.models.iter().map(move |model| listed(p, model))) {
         direct.insert(target.name.clone(), Arc::new(target));
     }
     let mut groups = Groups::new();
@@ -60,21 +78,24 @@ pub(super) fn compile(
         walk.expand(findings);
         let fallbacks = walk.out;
         let targets = drafts.get(name.as_str()).map(|draft| draft.targets.clone()).unwrap_or_default();
-        for target in targets.iter().chain(&fallbacks) {
+        for target in targets.iter().chain(&fallbacks).filter(|target| !target.model.contains(STAR)) {
             direct
                 .entry(target.name.clone())
-                .or_insert_with(|| Arc::new(TargetConfig::plain(&target.provider, &target.model, true)));
+                .or_insert_with(|| Arc::new(listed(&target.provider, &target.model)));
         }
         let group = Group { name: name.as_str().into(), strategy: entry.strategy, targets, fallbacks };
         groups.insert(group.name.clone(), Arc::new(group));
     }
-    (groups, direct)
+    let mut patterns: Vec<_> =
+        groups.extract_if(|name, _| name.contains(STAR)).map(|(_, group)| group).collect();
+    patterns.sort_unstable_by(|a, b| (b.name.len(), &b.name).cmp(&(a.name.len(), &a.name)));
+    Named { groups, patterns, direct }
 }
 
 fn check_group_name(name: &str, providers: &Providers<'_>, path: &Path<'_>, findings: &mut Findings) {
     check_name(name, path, findings);
-    if name.contains('*') {
-        findings.problem(path, "must not have `*` in its name, which stands for patterns in `keys`");
+    if name.matches(STAR).count() > 1 {
+        findings.problem(path, "must not have more than one `*` in its name");
     }
     if let Some((provider, _)) = name.split_once('/')
         && providers.contains_key(provider)
@@ -84,13 +105,36 @@ fn check_group_name(name: &str, providers: &Providers<'_>, path: &Path<'_>, find
     }
 }
 
+/// A star in a target stands for that of the name.
+fn check_stars((name, entry): (&str, &ModelGroup), path: &Path<'_>, findings: &mut Findings) {
+    let most = usize::from(name.contains(STAR));
+    let targets = entry.targets.iter().map(|target| ("targets", &target.model));
+    let fallbacks = entry.fallbacks.iter().map(|fallback| match fallback {
+        Fallback::Name(name) => ("fallbacks", name),
+        Fallback::Target(target) => ("fallbacks", &target.model),
+    });
+    for (list, model) in targets.chain(fallbacks) {
+        if model.matches(STAR).count() > most {
+            let message = format!("`{model}` has a `*` that the name `{name}` has not");
+            findings.problem(&path.member(list), message);
+        }
+    }
+}
+
+/// What a group may refer to.
+struct Known<'k> {
+    models: &'k BTreeMap<String, ModelGroup>,
+    providers: &'k Providers<'k>,
+    catalog: &'k Catalog,
+}
+
 fn draft<'a>(
     entry: &'a ModelGroup,
-    models: &BTreeMap<String, ModelGroup>,
-    providers: &Providers<'_>,
+    known: &Known<'_>,
     path: &Path<'_>,
     findings: &mut Findings,
 ) -> Draft<'a> {
+    let Known { models, .. } = known;
     let mut made = Draft { targets: Vec::new(), fallbacks: Vec::new() };
     let inner = path.member("targets");
     if entry.targets.is_empty() {
@@ -105,7 +149,7 @@ fn draft<'a>(
                 "is a name in `models`; a target must be `provider/model` (names may stand in `fallbacks`)";
             findings.problem(&path.member("model"), message);
         } else {
-            made.targets.extend(target::compile(target, providers, &path, findings));
+            made.targets.extend(target::compile(target, (known.providers, known.catalog), &path, findings));
         }
     }
     let inner = path.member("fallbacks");
@@ -113,7 +157,8 @@ fn draft<'a>(
         let path = inner.item(index);
         match fallback {
             Fallback::Target(target) => {
-                made.fallbacks.extend(target::compile(target, providers, &path, findings).map(Step::Target));
+                let target = target::compile(target, (known.providers, known.catalog), &path, findings);
+                made.fallbacks.extend(target.map(Step::Target));
             }
             Fallback::Name(name) if models.contains_key(name) => made.fallbacks.push(Step::Group(name)),
             Fallback::Name(name) if !name.contains('/') => {
@@ -122,7 +167,7 @@ fn draft<'a>(
                 findings.problem(&path, message);
             }
             Fallback::Name(name) => {
-                made.fallbacks.extend(by_name(name, providers, &path, findings).map(Step::Target));
+                made.fallbacks.extend(by_name(name, known, &path, findings).map(Step::Target));
             }
         }
     }
@@ -131,12 +176,12 @@ fn draft<'a>(
 
 fn by_name(
     name: &str,
-    providers: &Providers<'_>,
+    known: &Known<'_>,
     path: &Path<'_>,
     findings: &mut Findings,
 ) -> Option<Arc<TargetConfig>> {
-    let (provider, model) = target::find(name, providers, path, findings)?;
-    Some(Arc::new(TargetConfig::plain(&provider, model, true)))
+    let (provider, model) = target::find(name, known.providers, path, findings)?;
+    Some(Arc::new(TargetConfig::plain(&provider, model, known.catalog, Listed::Yes)))
 }
 
 /// The walk from one group over all that it falls back to. Each group is entered once, so it ends.

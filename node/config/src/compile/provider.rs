@@ -56,6 +56,7 @@ impl Draft<'_> {
         let names: BTreeSet<_> = row.forward_headers.iter().map(|name| name.to_ascii_lowercase()).collect();
         Some(ProviderConfig {
             name: self.name.into(),
+            vendor: entry.like.as_deref().unwrap_or(self.name).into(),
             dialects: row.dialects.clone(),
             keys_missing: credentials.is_empty(),
             credentials,
@@ -296,6 +297,7 @@ pub(super) fn mock(
 pub(super) fn mock_with(settings: MockSettings, limits: Limits) -> ProviderConfig {
     ProviderConfig {
         name: super::MOCK.into(),
+        vendor: super::MOCK.into(),
         kind: ProviderKind::Mock(settings),
         dialects: Dialect::ALL.to_vec(),
         credentials: vec![Arc::new(no_key(super::MOCK))],

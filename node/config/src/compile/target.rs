@@ -5,10 +5,12 @@ use crate::{
     ProviderConfig, TargetConfig, TargetEntry,
     path::Path,
     problem::Findings,
-    snapshot::split_target,
+    resolve::split_target,
+    snapshot::Listed,
     suggest::{did_you_mean, list},
 };
 use std::{collections::BTreeMap, sync::Arc};
+use trestle_catalog::Catalog;
 use trestle_dialect::ir::Json;
 use trestle_provider::listed;
 
@@ -47,7 +49,7 @@ pub(super) fn find<'a>(
 /// A target with its settings; `path` is the entry's.
 pub(super) fn compile(
     entry: &TargetEntry,
-    providers: &Providers<'_>,
+    (providers, catalog): (&Providers<'_>, &Catalog),
     path: &Path<'_>,
     findings: &mut Findings,
 ) -> Option<Arc<TargetConfig>> {
@@ -61,7 +63,7 @@ pub(super) fn compile(
     let times = limits::times(&entry.timeouts, wider_times, path, findings);
     let retries = limits::retries(&entry.retries, wider_retries, path, findings);
     let (provider, model) = found?;
-    let plain = TargetConfig::plain(&provider, model, true);
+    let plain = TargetConfig::plain(&provider, model, catalog, Listed::Yes);
     Some(Arc::new(TargetConfig { weight: entry.weight, params, times, retries, ..plain }))
 }
 

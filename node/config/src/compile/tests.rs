@@ -23,6 +23,10 @@ impl Secrets for Fixed {
     fn file(&self, path: &str) -> Result<String, String> {
         match path {
             "/run/secrets/inhouse" => Ok("sk-fromfile".to_owned()),
+            "/etc/models.jsonl" => {
+                Ok("{\"catalog\":1}\n{\"id\":\"inhouse/bert\",\"context_max\":512}".to_owned())
+            }
+            "/etc/wrong.jsonl" => Ok("{\"catalog\":1}\n{\"id\":\"x\"}".to_owned()),
             "/etc/ssl/inhouse.pem" => Ok("-----BEGIN CERTIFICATE-----\nAAAA".to_owned()),
             _ => Err(format!("there is no file {path}")),
         }

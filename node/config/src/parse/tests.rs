@@ -50,7 +50,7 @@ fn nothing_is_not_a_document() {
 
 #[test]
 fn misspelt_members_are_named() {
-    let known = "known: `keys`, `models`, `providers`, `settings`";
+    let known = "known: `catalog`, `keys`, `models`, `providers`, `settings`";
     check("modles: {}", &[&format!("modles: unknown member `modles`; did you mean `models`? {known}")]);
     check("\"li mits\": {}", &[&format!("[\"li mits\"]: unknown member `li mits`; {known}")]);
     check(

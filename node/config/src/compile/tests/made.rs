@@ -262,3 +262,64 @@ fn a_change_of_a_key_compiles_that_key_alone() {
     let paths: Vec<_> = problems.0.iter().map(|problem| problem.path.as_str()).collect();
     assert_eq!(paths, ["keys.d.tagz", "models.m.targets[0].model", "keys.e.value"]);
 }
+
+/// The targets that a name leads to; empty for none.
+fn leads(snapshot: &Snapshot, name: &str) -> Vec<String> {
+    match snapshot.resolve(name) {
+        None => Vec::new(),
+        Some(crate::ResolvedTarget::Target(target)) => vec![target.name.to_string()],
+        Some(crate::ResolvedTarget::Group(group)) => {
+            group.targets.iter().chain(&group.fallbacks).map(|target| target.name.to_string()).collect()
+        }
+    }
+}
+
+#[test]
+fn a_star_in_a_name_stands_for_the_same_in_its_targets() {
+    let snapshot = compiled(
+        "models:\n  fast-*: { targets: [{ model: mock/* }, { model: mock/fixed }], fallbacks: [mock/*-old] }\n  \
+         fast-x*: { targets: [{ model: mock/x }] }\n  fast-a: { targets: [{ model: mock/a1 }] }",
+    )
+    .snapshot;
+    assert_eq!(leads(&snapshot, "fast-lorem"), ["mock/lorem", "mock/fixed", "mock/lorem-old"]);
+    assert_eq!(leads(&snapshot, "fast-x1"), ["mock/x"], "the longer name");
+    assert_eq!(leads(&snapshot, "fast-a"), ["mock/a1"], "no star at all");
+    assert!(leads(&snapshot, "fast-").is_empty() && leads(&snapshot, "slow-a").is_empty());
+}
+
+#[test]
+fn bare_names_lead_to_providers_that_have_the_model() {
+    let providers = "providers:\n  openai: { keys: [{ name: a, value: env:KEY }] }\n  \
+                     anthropic: { keys: [{ name: a, value: env:KEY }] }\n  \
+                     second: { like: openai, keys: [{ name: a, value: env:KEY }] }\n  \
+                     own: { base_url: 'http://a/v1', dialects: [openai-chat], auth: none, models: [gpt-4o, bert, meta/llama] }\n";
+    let snapshot = compiled(providers).snapshot;
+    assert_eq!(leads(&snapshot, "claude-sonnet-4-5"), ["anthropic/claude-sonnet-4-5"]);
+    assert_eq!(leads(&snapshot, "gpt-4o"), ["own/gpt-4o", "openai/gpt-4o", "second/gpt-4o"]);
+    assert_eq!(leads(&snapshot, "bert"), ["own/bert"]);
+    assert_eq!(leads(&snapshot, "meta/llama"), ["own/meta/llama"], "no provider is called meta");
+    assert!(leads(&snapshot, "nobodys-model").is_empty());
+    let Some(crate::ResolvedTarget::Target(target)) = snapshot.resolve("claude-sonnet-4-5") else { panic!() };
+    assert!(
+        target.known.as_ref().is_some_and(|model| model.context_max.is_some() && !model.price.is_empty())
+    );
+}
+
+#[test]
+fn the_catalog_can_be_said_otherwise() {
+    let openai = "providers: { openai: { keys: [{ name: a, value: env:KEY }] } }\n";
+    let snapshot = compiled(&format!("{openai}catalog: {{ openai/gpt-9: {{ context_max: 7 }} }}")).snapshot;
+    assert_eq!(leads(&snapshot, "gpt-9"), ["openai/gpt-9"]);
+    assert_eq!(snapshot.catalog.find("openai", "gpt-9").unwrap().context_max, Some(7));
+    let snapshot = compiled("settings: { catalog: 'file:/etc/models.jsonl' }").snapshot;
+    assert_eq!(snapshot.catalog.find("inhouse", "bert").unwrap().context_max, Some(512));
+    assert!(snapshot.catalog.find("openai", "gpt-4o").is_none());
+    check("settings: { catalog: models.jsonl }", &["settings.catalog: must be `file:PATH`"]);
+    let wrong = compile(
+        &parse("catalog: { gpt: {} }\nsettings: { catalog: 'file:/etc/wrong.jsonl' }").unwrap(),
+        1,
+        &Fixed,
+    );
+    let paths: Vec<_> = wrong.unwrap_err().0.into_iter().map(|problem| problem.path).collect();
+    assert_eq!(paths, ["settings.catalog", "catalog.gpt"]);
+}

@@ -211,9 +211,12 @@ fn groups_are_checked() {
         &["models.a.targets: have no weight above 0; give one of them a share"],
     );
     check(
-        "models: { mock/a: { targets: [{ model: mock/x }] }, \"b*\": { targets: [{ model: mock/x }] } }",
+        "models: { mock/a: { targets: [{ model: mock/x }] }, \"b*c*\": { targets: [{ model: mock/x }] }, \n\
+         c: { targets: [{ model: mock/* }], fallbacks: [mock/y-*] } }",
         &[
-            "models[\"b*\"]: must not have `*` in its name, which stands for patterns in `keys`",
+            "models[\"b*c*\"]: must not have more than one `*` in its name",
+            "models.c.targets: `mock/*` has a `*` that the name `c` has not",
+            "models.c.fallbacks: `mock/y-*` has a `*` that the name `c` has not",
             "models[\"mock/a\"]: would hide models of the provider `mock`; choose another name",
         ],
     );
