@@ -26,10 +26,10 @@ pub(super) fn read(value: Raw<'_>, owner: &Bytes) -> Citation {
 
 /// Writes the `citations` of a text, if it has any. Those of others are named: a page here has an `encrypted_index`,
 /// which only the vendor can make and checks when it comes back.
-pub(super) fn write(block: &Block, parent: &str, out: &mut Writer, dropped: &mut Vec<String>) {
+pub(super) fn write(block: &Block, path: &str, out: &mut Writer, dropped: &mut Vec<String>) {
     let mut own = block.citations.iter().filter(|citation| citation.dialect == SELF).peekable();
     if block.citations.iter().any(|citation| citation.dialect != SELF) {
-        dropped::note(dropped, format!("{parent}citations"));
+        dropped::note(dropped, path);
     }
     if own.peek().is_none() {
         return;

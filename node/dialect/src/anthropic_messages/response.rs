@@ -193,7 +193,7 @@ fn write_block(block: &Block, out: &mut Writer, dropped: &mut Vec<String>) {
         }
         _ => {}
     }
-    citation::write(block, parent, out, dropped);
+    citation::write(block, "content[].citations", out, dropped);
     // Clients demand the member in reasoning, which may have none.
     if block.signature.is_some() || matches!(block.kind, BlockKind::Thinking(_)) {
         out.key("signature");

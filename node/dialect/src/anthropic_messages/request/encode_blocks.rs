@@ -128,7 +128,9 @@ pub(super) fn write_block(body: &mut Body<'_>, block: &Block, dialect: Dialect) 
         body.out.key("cache_control");
         body.out.json(cache);
     }
-    citation::write(block, PARENT, &mut body.out, &mut body.dropped);
+    let annotated = block.citations.iter().any(|citation| citation.dialect == Dialect::OpenAiChat);
+    let path = if annotated { "messages[].annotations" } else { "messages[].content[].citations" };
+    citation::write(block, path, &mut body.out, &mut body.dropped);
     match own_signature(block) {
         Some(signature) => {
             body.out.key("signature");

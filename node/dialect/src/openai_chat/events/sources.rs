@@ -93,3 +93,27 @@ impl Sources {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dialect, ir::Json};
+
+    #[test]
+    fn what_waits_is_bounded() {
+        let (mut sources, mut dropped) = (Sources::default(), Vec::new());
+        let citation = Citation {
+            dialect: Dialect::AnthropicMessages,
+            json: Json::fixed("{}"),
+            span: None,
+            url: Some(Text::fixed("u")),
+            title: None,
+            cited_text: None,
+        };
+        for _ in 0..10_000 {
+            sources.cite(&citation, 0, &mut dropped);
+        }
+        assert!(sources.citations.len() < 5000);
+        assert_eq!(dropped, ["content[].citations"]);
+    }
+}

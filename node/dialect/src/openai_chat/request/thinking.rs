@@ -39,16 +39,17 @@ pub(in crate::openai_chat) fn write_thinking(
     out.key("thinking_blocks");
     out.begin_array();
     for block in blocks {
-        let proof = match &block.kind {
-            BlockKind::RedactedThinking(sealed) => match proof(sealed) {
-                None => continue,
-                data => data,
-            },
-            _ => block.signature.as_ref().and_then(&proof),
+        let sealed = match &block.kind {
+            BlockKind::RedactedThinking(sealed) => Some(sealed),
+            _ => block.signature.as_ref(),
         };
-        out.begin_object();
-        write_thinking_fields(&block.kind, proof.as_ref(), out);
-        out.end_object();
+        let written = sealed.and_then(&proof);
+        // Without its proof there is nothing in it that `reasoning_content` does not say.
+        if written.is_some() || sealed.is_none() {
+            out.begin_object();
+            write_thinking_fields(&block.kind, written.as_ref(), out);
+            out.end_object();
+        }
     }
     out.end_array();
     lost
