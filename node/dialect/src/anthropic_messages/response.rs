@@ -184,14 +184,11 @@ fn write_block(block: &Block, out: &mut Writer, dropped: &mut Vec<String>) {
     out.string(kind);
     out.key(name);
     out.text(text);
-    match &block.kind {
-        BlockKind::ToolUse { name, input, .. } => {
-            out.key("name");
-            out.text(name);
-            out.key("input");
-            write_tool_input(input, "content[].input", out, dropped);
-        }
-        _ => {}
+    if let BlockKind::ToolUse { name, input, .. } = &block.kind {
+        out.key("name");
+        out.text(name);
+        out.key("input");
+        write_tool_input(input, "content[].input", out, dropped);
     }
     citation::write(block, "content[].citations", out, dropped);
     // Clients demand the member in reasoning, which may have none.

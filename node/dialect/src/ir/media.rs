@@ -134,7 +134,7 @@ fn is_base64(text: &Text) -> bool {
         }
         count
     };
-    count > 0 && count % 4 != 1 && (padding == 0 || (count + padding) % 4 == 0)
+    count > 0 && count % 4 != 1 && (padding == 0 || (count + padding).is_multiple_of(4))
 }
 
 const fn is_letter(byte: u8) -> bool {

@@ -68,7 +68,7 @@ pub(super) fn expressible(
 }
 
 /// Writes a block with its mark and what is attached to it.
-pub(super) fn write_block(body: &mut Body<'_>, block: &Block, dialect: Dialect) {
+pub(super) fn write_block(body: &mut Body<'_>, block: &Block) {
     if let BlockKind::Opaque { json, .. } = &block.kind {
         return body.out.json(json);
     }
@@ -124,6 +124,12 @@ pub(super) fn write_block(body: &mut Body<'_>, block: &Block, dialect: Dialect) 
         }
         BlockKind::Audio(_) | BlockKind::Video(_) | BlockKind::Opaque { .. } => body.out.string("text"),
     }
+    write_beside(body, block);
+    body.out.end_object();
+}
+
+/// What a block has besides its content: a mark, sources, a proof, and what is attached to it.
+fn write_beside(body: &mut Body<'_>, block: &Block) {
     if let Some(cache) = &block.cache {
         body.out.key("cache_control");
         body.out.json(cache);
@@ -140,9 +146,8 @@ pub(super) fn write_block(body: &mut Body<'_>, block: &Block, dialect: Dialect) 
     }
     for attachment in &block.attachments {
         let one = std::slice::from_ref(attachment);
-        dropped::attachments(one, dialect, parent(block, attachment), &mut body.out, &mut body.dropped);
+        dropped::attachments(one, SELF, parent(block, attachment), &mut body.out, &mut body.dropped);
     }
-    body.out.end_object();
 }
 
 /// Where the client wrote what is attached to a block.

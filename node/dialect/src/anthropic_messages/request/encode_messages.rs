@@ -2,14 +2,12 @@
 
 use super::encode_blocks::{expressible, write_block};
 use crate::{
-    Dialect, Refusal,
+    Refusal,
     body::Body,
     dropped,
     ir::{Block, BlockKind, Message, Role, Text},
     read::ROOT,
 };
-
-const SELF: Dialect = Dialect::AnthropicMessages;
 
 /// A conversation with the instructions taken out of it.
 pub(super) struct Conversation<'r> {
@@ -146,7 +144,7 @@ pub(super) fn write_content(body: &mut Body<'_>, blocks: &[&Block]) {
     }
     body.out.begin_array();
     for block in blocks {
-        write_block(body, block, SELF);
+        write_block(body, block);
     }
     body.out.end_array();
 }
