@@ -45,3 +45,17 @@ pub(crate) fn bare(block: &Block, parent: &str, dropped: &mut Vec<String>) {
         note(dropped, format!("{parent}{}", attachment.name.plain()));
     }
 }
+
+/// Names the citations of a block where it can have none.
+pub(crate) fn citations(block: &Block, parent: &str, dropped: &mut Vec<String>) {
+    if !block.citations.is_empty() {
+        note(dropped, format!("{parent}citations"));
+    }
+}
+
+/// Names the proof of a block where it can have none.
+pub(crate) fn signature(block: &Block, parent: &str, dropped: &mut Vec<String>) {
+    if block.signature.is_some() {
+        note(dropped, format!("{parent}signature"));
+    }
+}

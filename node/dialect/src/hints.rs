@@ -54,7 +54,14 @@ const NAMES: [(Features, &[&str]); 15] = [
     ),
     (
         Features::SERVER_TOOLS,
-        &[r#""tools""#, r#""web_search_options""#, r#""mcp_servers""#, r#""toolConfig""#, r#""connectors""#],
+        &[
+            r#""tools""#,
+            r#""web_search_options""#,
+            r#""mcp_servers""#,
+            r#""thread""#,
+            r#""toolConfig""#,
+            r#""connectors""#,
+        ],
     ),
     (Features::STREAMING, &[r#""stream""#]),
 ];

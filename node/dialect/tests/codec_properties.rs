@@ -47,7 +47,7 @@ fn request_survives(dialect: Dialect, request: &Request) -> Result<(), TestCaseE
 /// Only malformed arguments are named, and they come back.
 fn malformed(dialect: Dialect, dropped: &[String]) -> Vec<String> {
     let known = dialect == Dialect::AnthropicMessages && !dropped.is_empty();
-    known.then(|| "messages[].content[].arguments".to_owned()).into_iter().collect()
+    known.then(|| "messages[].tool_calls[].function.arguments".to_owned()).into_iter().collect()
 }
 
 fn response_survives(dialect: Dialect, response: &Response) -> Result<(), TestCaseError> {
@@ -145,16 +145,25 @@ fn seed_request() -> impl Strategy<Value = Value> {
             {"role": "developer", "content": [{"type": "text", "text": "s"}]},
             {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]},
             {"role": "assistant", "content": "x", "reasoning_content": "r", "thinking_blocks": [],
-                "tool_calls": [{"id": "a.b", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+                "annotations": [{"type": "url_citation", "url_citation": {"start_index": 0, "end_index": 1, "url": "u"}}],
+                "extra_content": {"google": {"thought_signature": "s"}}, "audio": {"id": "a"},
+                "tool_calls": [{"id": "a.b", "type": "function", "function": {"name": "f", "arguments": "{}"},
+                    "extra_content": {"google": {"thought_signature": "trestle:x:y"}}}]},
             {"role": "tool", "tool_call_id": "a.b", "content": [{"type": "text", "text": "ok"}]}],
-        "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}], "tool_choice": "auto",
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+        "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"function": {"name": "f"}}]}},
+        "logprobs": true, "top_logprobs": 2,
         "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {}}},
         "reasoning_effort": "low"});
     let anthropic = json!({"model": "m", "max_tokens": 5, "system": [{"type": "text", "text": "s"}],
         "messages": [
-            {"role": "user", "content": [{"type": "document", "source": {"type": "text", "data": "d"}}]},
+            {"role": "user", "content": [{"type": "document", "source": {"type": "text", "data": "d"}},
+                {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "t"}]}},
+                {"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "x"}]}]},
             {"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"},
-                {"type": "tool_use", "id": "a", "name": "f", "input": {"_malformed_arguments": "x"}}]},
+                {"type": "text", "text": "x", "citations": [{"type": "char_location", "cited_text": "c"}]},
+                {"type": "tool_use", "id": "a", "name": "f", "input": {"_malformed_arguments": "x"},
+                    "signature": "trestle:openai-chat:s"}]},
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "is_error": true,
                 "content": [{"type": "image", "source": {"type": "base64", "data": "AA=="}}]}]}],
         "tools": [{"name": "f", "input_schema": {}}], "tool_choice": {"type": "any"},
@@ -163,12 +172,17 @@ fn seed_request() -> impl Strategy<Value = Value> {
 }
 
 fn seed_answer() -> impl Strategy<Value = Value> {
-    let openai = json!({"id": "i", "model": "m", "choices": [{"index": 0, "finish_reason": "stop", "message": {
+    let tokens = json!([{"token": "x", "logprob": -0.5, "bytes": [120], "top_logprobs": [{"token": "y", "logprob": -1}]}]);
+    let openai = json!({"id": "i", "model": "m", "choices": [{"index": 0, "finish_reason": "stop",
+        "logprobs": {"content": tokens, "refusal": null}, "message": {
         "content": "x", "refusal": "r", "reasoning_content": "t", "thinking_blocks": [],
+        "annotations": [{"type": "url_citation", "url_citation": {"start_index": 0, "end_index": 9, "url": "u"}}],
+        "audio": {"id": "a", "data": "AA==", "transcript": "x"},
         "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{"}}]}}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}}});
     let anthropic = json!({"id": "i", "model": "m", "stop_reason": "end_turn", "content": [
-        {"type": "text", "text": "x"}, {"type": "tool_use", "id": "a", "name": "f", "input": {}},
+        {"type": "text", "text": "x", "citations": [{"type": "web_search_result_location", "url": "u", "title": "t"}]},
+        {"type": "tool_use", "id": "a", "name": "f", "input": {}, "signature": "s"},
         {"type": "thinking", "thinking": "t", "signature": "s"}],
         "usage": {"input_tokens": 1, "output_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": 1}}});
     let error = json!({"type": "error", "error": {"type": "t", "message": "m", "code": 1, "param": "p"}});
@@ -178,18 +192,22 @@ fn seed_answer() -> impl Strategy<Value = Value> {
 fn seed_event() -> impl Strategy<Value = Value> {
     let delta = json!({"id": "i", "model": "m", "choices": [{"index": 0, "finish_reason": null, "delta": {
         "content": "x", "reasoning": "r", "refusal": "n", "thinking_blocks": [{"type": "thinking",
-        "thinking": "t", "signature": "s"}], "tool_calls": [{"index": 0, "id": "a",
-        "function": {"name": "f", "arguments": "{}"}}]}}], "usage": {"prompt_tokens": 1}});
+        "thinking": "t", "signature": "s"}], "audio": {"data": "AA=="}, "annotations": [{"type": "url_citation"}],
+        "tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"},
+        "extra_content": {"google": {"thought_signature": "s"}}}]},
+        "logprobs": {"content": [{"token": "x", "logprob": -0.5}]}}], "usage": {"prompt_tokens": 1}});
     let stop = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
     let start = json!({"type": "message_start", "message": {"id": "i", "usage": {"input_tokens": 1}}});
     let block = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use",
         "id": "a", "name": "f", "input": {}}});
     let more = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta",
         "partial_json": "{"}});
+    let cite = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "citations_delta",
+        "citation": {"type": "char_location", "cited_text": "c"}}});
     let close = json!({"type": "content_block_stop", "index": 0});
     let end = json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}});
     let last = json!({"type": "message_stop"});
-    let seeds = [delta, stop, start, block, more, close, end, last];
+    let seeds = [delta, stop, start, block, more, cite, close, end, last];
     let whole = proptest::sample::select(seeds.to_vec());
     prop_oneof![3 => whole.clone(), 3 => whole.prop_flat_map(mutated), 1 => any_json()]
 }

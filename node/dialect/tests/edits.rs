@@ -127,3 +127,31 @@ fn members_are_dropped_renamed_and_set() {
         assert_eq!(dropped, ["logit_bias"]);
     }
 }
+
+#[test]
+fn what_was_carried_for_others_stays_here() {
+    let none = Quirks::default();
+    check(
+        Dialect::AnthropicMessages,
+        &none,
+        r#"{"model":"up","thinking":{"type":"enabled","budget_tokens":2000},"messages":[{"role":"user","content":"\"trestle:"},{"content":[{"type":"thinking","thinking":"a","signature":"trestle:openai-chat:x"}],"role":"assistant"},{"role":"assistant","content":[ {"type":"redacted_thinking","data":"trestle:openai-chat:y"},{"type":"text","text":"b"},{"type":"tool_use","id":"c","signature":"trestle:openai-chat:z","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"}]}]}"#,
+        r#"{"model":"up","messages":[{"role":"user","content":"\"trestle:"},{"role":"assistant","content":[{"type":"text","text":"b"},{"type":"tool_use","id":"c","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"}]}]}"#,
+        &["messages[].content[].thinking", "messages[].content[].signature", "thinking"],
+    );
+    let own = r#"{"model":"up","thinking":{"type":"enabled"},"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"\"trestle:","signature":"sig"},{"type":"tool_use","id":"c","name":"f","input":{}}]}]}"#;
+    check(Dialect::AnthropicMessages, &none, own, own, &[]);
+    check(
+        Dialect::AnthropicMessages,
+        &none,
+        r#"{"model":"up","messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"a","signature":"trestle:anthropic-messages:x"}]}]}"#,
+        r#"{"model":"up","messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"a","signature":"trestle:anthropic-messages:x"}]}]}"#,
+        &[],
+    );
+    check(
+        Dialect::OpenAiChat,
+        &none,
+        r#"{"model":"up","messages":[{"role":"assistant","content":"a","thinking_blocks":[{"type":"thinking","thinking":"b","signature":"s"},{"type":"thinking","thinking":"c","signature":"trestle:openai-chat:x"}]}]}"#,
+        r#"{"model":"up","messages":[{"role":"assistant","content":"a","thinking_blocks":[{"type":"thinking","thinking":"b","signature":"s"}]}]}"#,
+        &["messages[].thinking_blocks"],
+    );
+}

@@ -32,6 +32,9 @@ fn openai_events() {
         ),
         (r#"{"choices":[{"delta":{"reasoning_content":"a"}}]}"#, "content", "content"),
         (r#"{"choices":[{"delta":{"tool_calls":[{"index":0}]}}]}"#, "content", "content"),
+        (r#"{"choices":[{"delta":{"audio":{"data":"AAAA"}}}]}"#, "content", "content"),
+        (r#"{"choices":[{"delta":{"annotations":[{"type":"url_citation"}]}}]}"#, "content", "content"),
+        (r#"{"choices":[{"delta":{},"logprobs":{"content":[]}}]}"#, "", "content"),
         (r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#, "content", "content"),
         (
             r#"{"choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":2,"completion_tokens":3}}"#,
@@ -90,6 +93,11 @@ fn anthropic_events() {
         ),
         (
             r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\"usage\""}}"#,
+            "content",
+            "content",
+        ),
+        (
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"type":"char_location"}}}"#,
             "content",
             "content",
         ),

@@ -37,6 +37,9 @@ fn bad_members_are_named() {
         (json!({"model": "m", "messages": [], "temperature": "hot"}), "temperature", "must be a number"),
         (json!({"model": "m", "messages": [], "stream": "yes"}), "stream", "must be true or false"),
         (json!({"model": "m", "messages": [], "stop": [1]}), "stop[0]", "must be a string"),
+        (json!({"model": "m", "messages": [], "logprobs": 3}), "logprobs", "must be true or false"),
+        (json!({"model": "m", "messages": [], "top_logprobs": true}), "top_logprobs", "must be a whole number"),
+        (json!({"model": "m", "messages": [{"role": "assistant", "content": "a", "annotations": {}}]}), "messages[0].annotations", "must be an array"),
         (json!({"model": "m", "messages": [], "tools": [{"type": "function", "function": {}}]}), "tools[0].function.name", "is missing"),
         (json!({"model": "m", "messages": [], "tool_choice": "maybe"}), "tool_choice", "must be none, auto"),
         (json!({"model": "m", "messages": [], "response_format": {"type": "json_schema", "json_schema": {}}}), "response_format.json_schema.schema", "is missing"),
@@ -49,6 +52,9 @@ fn bad_members_are_named() {
         (json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "tool_result"}]}]}), "messages[0].content[0].tool_use_id", "is missing"),
         (json!({"model": "m", "messages": [], "system": 1}), "system", "must be a string or an array"),
         (json!({"model": "m", "messages": [], "thinking": {"type": "enabled"}}), "thinking.budget_tokens", "is missing"),
+        (json!({"model": "m", "messages": [], "thinking": {"type": "sometimes"}}), "thinking.type", "must be enabled, adaptive, between_tools or disabled"),
+        (json!({"model": "m", "messages": [{"role": "assistant", "content": [{"type": "text", "text": "a", "citations": 1}]}]}), "messages[0].content[0].citations", "must be an array"),
+        (json!({"model": "m", "messages": [{"role": "assistant", "content": [{"type": "text", "text": "a", "citations": [1]}]}]}), "messages[0].content[0].citations[0]", "must be an object"),
         (json!({"model": "m", "messages": [], "tool_choice": {"type": "tool"}}), "tool_choice.name", "is missing"),
         (json!({"model": "m", "messages": [], "output_config": {"format": {"type": "xml"}}}), "output_config.format.type", "must be json_schema"),
     ];
@@ -213,6 +219,79 @@ fn what_anthropic_refuses_gives_way() {
 }
 
 #[test]
+fn log_probabilities_are_asked_for_again() {
+    let ask = |members: Value| {
+        let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
+        body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        let dialect = Dialect::OpenAiChat;
+        let (sent, dropped) = translate(dialect, dialect, &body, &plain(&Quirks::default()));
+        assert!(dropped.is_empty(), "{dropped:?}");
+        (sent["logprobs"].clone(), sent["top_logprobs"].clone())
+    };
+    assert_eq!(ask(json!({"logprobs": true})), (json!(true), json!(null)));
+    assert_eq!(ask(json!({"logprobs": true, "top_logprobs": 5})), (json!(true), json!(5)));
+    assert_eq!(ask(json!({"logprobs": false})), (json!(null), json!(null)));
+}
+
+#[test]
+fn data_that_are_not_what_they_claim_are_refused_where_they_are_translated() {
+    let refused = |from: Dialect, to: Dialect, content: Value| {
+        let body = json!({"model": "m", "messages": [{"role": "user", "content": content}]});
+        let encoded = outbound(to).encode_request(&decode(from, &body), &plain(&Quirks::default()));
+        encoded.err().map(|refusal| (refusal.param.unwrap(), refusal.message.into_owned()))
+    };
+    let (chat, messages) = (Dialect::OpenAiChat, Dialect::AnthropicMessages);
+    let image =
+        |url: &str| json!([{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": url}}]);
+    assert_eq!(refused(chat, messages, image("data:image/png;base64,iVBORw0KGgo=")), None);
+    for (data, what) in [("PGh0bWw+", "begin like no image"), ("a b", "base64"), ("", "base64")] {
+        let (path, message) =
+            refused(chat, messages, image(&format!("data:image/png;base64,{data}"))).unwrap();
+        assert_eq!(path, "messages[0].content[1]");
+        assert!(message.contains(what), "{message}");
+    }
+    let source = |data: &str| json!({"type": "base64", "media_type": "image/jpeg", "data": data});
+    let inside = json!([{"type": "tool_result", "tool_use_id": "a",
+        "content": [{"type": "text", "text": "a"}, {"type": "image", "source": source("AAAA")}]}]);
+    let (path, _) = refused(messages, chat, inside).unwrap();
+    assert_eq!(path, "messages[0].content[0].content[1]");
+    let whole = json!([{"type": "image", "source": source("/9j/4AAQSkZJRg==")}]);
+    assert_eq!(refused(messages, chat, whole), None);
+}
+
+#[test]
+fn proofs_go_only_to_those_who_can_read_them() {
+    let quirks = Quirks { echo_reasoning: true, ..Quirks::default() };
+    let (chat, messages) = (Dialect::OpenAiChat, Dialect::AnthropicMessages);
+    let body = json!({"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "own", "signature": "s"},
+            {"type": "thinking", "thinking": " other", "signature": "trestle:openai-chat:x"},
+            {"type": "redacted_thinking", "data": "trestle:openai-chat:y"},
+            {"type": "tool_use", "id": "a", "name": "f", "input": {}, "signature": "trestle:openai-chat:z"}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "1"}]}],
+        "tools": [{"name": "f", "input_schema": {"type": "object"}}]});
+    let (sent, dropped) = translate(messages, chat, &body, &plain(&quirks));
+    let turn = &sent["messages"][1];
+    assert_eq!(turn["reasoning_content"], "own other");
+    assert_eq!(turn["thinking_blocks"], json!([{"type": "thinking", "thinking": "own", "signature": "s"}]));
+    assert_eq!(turn["tool_calls"][0].get("extra_content"), None);
+    assert_eq!(dropped, ["messages[].content[].signature"]);
+    let (sent, dropped) = translate(messages, messages, &body, &plain(&quirks));
+    let turn = &sent["messages"][1]["content"];
+    assert_eq!(turn[0]["signature"], "s");
+    assert_eq!(turn[1], json!({"type": "tool_use", "id": "a", "name": "f", "input": {}}));
+    assert_eq!(
+        dropped,
+        [
+            "messages[].reasoning_content",
+            "messages[].content[].redacted_thinking",
+            "messages[].content[].signature"
+        ]
+    );
+}
+
+#[test]
 fn needs_are_collected_and_decide_beforehand() {
     let needs = |members: Value| {
         let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
@@ -227,6 +306,10 @@ fn needs_are_collected_and_decide_beforehand() {
     assert_eq!(needs(json!({})), Features::NONE);
     assert_eq!(needs(json!({"n": 2})), Features::CHOICES);
     assert_eq!(needs(json!({"logprobs": true})), Features::LOGPROBS);
+    assert_eq!(needs(json!({"top_logprobs": 2})), Features::LOGPROBS);
+    assert_eq!(needs(json!({"logprobs": false, "top_logprobs": 2})), Features::NONE);
+    let spoken = json!([{"role": "user", "content": "a"}, {"role": "assistant", "audio": {"id": "b"}}]);
+    assert_eq!(needs(json!({"messages": spoken})), Features::AUDIO_OUTPUT);
     assert_eq!(needs(json!({"modalities": ["text", "audio"], "audio": {}})), Features::AUDIO_OUTPUT);
     assert_eq!(needs(json!({"web_search_options": {}})), Features::SERVER_TOOLS);
     assert_eq!(

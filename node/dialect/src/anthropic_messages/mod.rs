@@ -1,5 +1,7 @@
 //! Anthropic Messages.
 
+mod carried;
+mod citation;
 mod codec;
 mod edit;
 mod error;

@@ -1,9 +1,9 @@
 //! Whole answers.
 
-use super::{request::read_block, request::write_tool_input, usage};
+use super::{citation, request::read_block, request::write_tool_input, usage};
 use crate::{
     Dialect, Encoded, StreamContext, dropped,
-    ir::{Block, BlockKind, Response, StopReason, Text},
+    ir::{Attachment, Block, BlockKind, Response, StopReason, Text},
     json::{Raw, Writer, unescape},
     read::{self, ROOT},
 };
@@ -31,7 +31,7 @@ pub(super) fn decode(body: &Bytes) -> Result<Response, String> {
                 if name == "error" {
                     error.get_or_insert(member.value);
                 }
-                if !matches!(member.value.bytes(), b"null" | b"[]" | b"{}" | b"\"\"") {
+                if !says_nothing(member.value) {
                     read::attach(&mut attachments, SELF, &member, body);
                 }
                 continue;
@@ -49,6 +49,12 @@ pub(super) fn decode(body: &Bytes) -> Result<Response, String> {
         read_block(block, &path.element(i), body).map_err(|refusal| refusal.message.into_owned())
     });
     let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
+    for member in usage.into_iter().flat_map(Raw::members) {
+        // What the meter does not count: which tier, which place, how many searches.
+        if !usage::counts(member.key) && !says_nothing(member.value) {
+            read::attach_inner(&mut attachments, SELF, "usage", &member, body);
+        }
+    }
     let text = |value: Option<Raw<'_>>| value.and_then(|value| value.text(body));
     Ok(Response {
         id: text(id).unwrap_or_default(),
@@ -61,6 +67,11 @@ pub(super) fn decode(body: &Bytes) -> Result<Response, String> {
         usage: usage.and_then(usage::decode),
         attachments,
     })
+}
+
+/// Whether a member that is not modelled is empty.
+fn says_nothing(value: Raw<'_>) -> bool {
+    matches!(value.bytes(), b"null" | b"[]" | b"{}" | b"\"\"")
 }
 
 /// What a `stop_reason` means.
@@ -88,9 +99,10 @@ pub(super) fn encode_stop(stop: &StopReason, dropped: &mut Vec<String>) -> &'sta
         StopReason::Pause => "pause_turn",
         StopReason::Other(word) => match &*word.plain() {
             "model_context_window_exceeded" => "model_context_window_exceeded",
+            "compaction" => "compaction",
             "model_length" => "max_tokens",
             _ => {
-                dropped::note(dropped, "finish_reason");
+                dropped::note(dropped, "stop_reason");
                 "end_turn"
             }
         },
@@ -117,11 +129,20 @@ pub(super) fn encode(response: &Response, context: &StreamContext) -> Encoded {
         None => out.null(),
     }
     if !response.logprobs.is_empty() {
-        dropped::note(&mut dropped, "logprobs");
+        dropped::note(&mut dropped, "choices[].logprobs");
     }
     out.key("usage");
-    usage::encode(&response.usage.unwrap_or_default(), &mut out);
-    dropped::attachments(&response.attachments, SELF, "", &mut out, &mut dropped);
+    let of_usage = |attachment: &&Attachment| {
+        attachment.dialect == SELF && attachment.name.escaped().starts_with(b"usage.")
+    };
+    usage::encode(
+        &response.usage.unwrap_or_default(),
+        response.attachments.iter().filter(of_usage),
+        &mut out,
+    );
+    for attachment in response.attachments.iter().filter(|attachment| !of_usage(attachment)) {
+        dropped::attachments(std::slice::from_ref(attachment), SELF, "", &mut out, &mut dropped);
+    }
     out.end_object();
     Encoded { body: out.finish(), dropped }
 }
@@ -163,15 +184,13 @@ fn write_block(block: &Block, out: &mut Writer, dropped: &mut Vec<String>) {
     out.string(kind);
     out.key(name);
     out.text(text);
-    match &block.kind {
-        BlockKind::ToolUse { name, input, .. } => {
-            out.key("name");
-            out.text(name);
-            out.key("input");
-            write_tool_input(input, out, parent, dropped);
-        }
-        _ => {}
+    if let BlockKind::ToolUse { name, input, .. } = &block.kind {
+        out.key("name");
+        out.text(name);
+        out.key("input");
+        write_tool_input(input, "content[].input", out, dropped);
     }
+    citation::write(block, "content[].citations", out, dropped);
     // Clients demand the member in reasoning, which may have none.
     if block.signature.is_some() || matches!(block.kind, BlockKind::Thinking(_)) {
         out.key("signature");

@@ -1,9 +1,22 @@
 //! Usage of Anthropic Messages, which counts cached input apart.
 
 use crate::{
-    ir::Usage,
+    ir::{Attachment, Usage},
     json::{Raw, Writer},
 };
+
+/// Whether a member is one of the counts.
+pub(super) fn counts(key: &[u8]) -> bool {
+    matches!(
+        key,
+        b"input_tokens"
+            | b"output_tokens"
+            | b"cache_read_input_tokens"
+            | b"cache_creation_input_tokens"
+            | b"cache_creation"
+            | b"output_tokens_details"
+    )
+}
 
 /// Reads a usage object; `None` if it has no count that we know.
 pub(super) fn decode(value: Raw<'_>) -> Option<Usage> {
@@ -24,6 +37,10 @@ pub(super) fn decode(value: Raw<'_>) -> Option<Usage> {
                 usage.cache_write = usage.cache_write.max(short.saturating_add(long));
                 continue;
             }
+            b"output_tokens_details" => {
+                usage.reasoning = member.value.get("thinking_tokens").and_then(Raw::u64).unwrap_or(0);
+                continue;
+            }
             _ => continue,
         }
         known |= number.is_some();
@@ -32,8 +49,8 @@ pub(super) fn decode(value: Raw<'_>) -> Option<Usage> {
     known.then_some(usage)
 }
 
-/// Writes a usage object.
-pub(super) fn encode(usage: &Usage, out: &mut Writer) {
+/// Writes a usage object. The members beside the counts have names like `usage.service_tier`.
+pub(super) fn encode<'a>(usage: &Usage, beside: impl IntoIterator<Item = &'a Attachment>, out: &mut Writer) {
     out.begin_object();
     for (name, count) in [
         ("input_tokens", usage.input_uncached()),
@@ -52,5 +69,16 @@ pub(super) fn encode(usage: &Usage, out: &mut Writer) {
     out.end_object();
     out.key("output_tokens");
     out.u64(usage.output);
+    if usage.reasoning > 0 {
+        out.key("output_tokens_details");
+        out.begin_object();
+        out.key("thinking_tokens");
+        out.u64(usage.reasoning);
+        out.end_object();
+    }
+    for attachment in beside {
+        out.key_escaped(attachment.name.escaped().strip_prefix(b"usage.").unwrap_or_default());
+        out.json(&attachment.value);
+    }
     out.end_object();
 }

@@ -10,7 +10,7 @@ pub struct Citation {
     pub dialect: Dialect,
     /// The vendor's own object, which goes back verbatim.
     pub json: Json,
-    /// The part of the block's text that is meant, in characters from its beginning; from and to.
+    /// The part of the block's text that is meant, in characters from its beginning; from and to. `None`: all of it.
     pub span: Option<(u64, u64)>,
     /// Of a page.
     pub url: Option<Text>,

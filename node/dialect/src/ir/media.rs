@@ -1,6 +1,8 @@
 //! Media by URL and by base64, and what one says about the other.
 
 use super::{Block, BlockKind, Media, MediaSource, Request, Text};
+use crate::{Refusal, read::Path};
+use smallvec::SmallVec;
 
 impl Media {
     /// From a source alone.
@@ -13,6 +15,26 @@ impl Media {
         match split_data_url(&url) {
             Some((media_type, data)) => Self::new(MediaSource::Base64(data), media_type),
             None => Self::new(MediaSource::Url(url), None),
+        }
+    }
+
+    /// Refuses inline data that cannot be what it claims to be: text that is no base64, and an image that begins like
+    /// none. Reads all of the data: only for what is translated, never for what is passed on.
+    pub(crate) fn check(&self, path: &Path<'_>) -> Result<(), Refusal> {
+        let MediaSource::Base64(data) = &self.source else { return Ok(()) };
+        if !is_base64(data) {
+            return Err(path.refuse("must hold its data as base64, which this is not"));
+        }
+        let claimed = self.media_type.as_ref().map(Text::plain);
+        let is_pixels = |claimed: &str| {
+            let subtype = claimed.get(..6).filter(|head| head.eq_ignore_ascii_case("image/"));
+            subtype.is_some() && !claimed.to_ascii_lowercase().contains("svg")
+        };
+        match claimed {
+            Some(claimed) if is_pixels(&claimed) && image(&first_bytes(data)).is_none() => {
+                Err(path.refuse(format_args!("says that it is {claimed}, but its data begin like no image")))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -90,22 +112,87 @@ fn split_data_url(url: &Text) -> Option<(Option<Text>, Text)> {
 }
 
 fn guess(base64: &Text) -> Text {
-    const STARTS: [(&str, &str); 5] = [
-        ("iVBOR", "image/png"),
-        ("/9j/", "image/jpeg"),
-        ("R0lGOD", "image/gif"),
-        ("UklGR", "image/webp"),
-        ("JVBER", "application/pdf"),
-    ];
+    let bytes = first_bytes(base64);
+    let known = image(&bytes).or_else(|| bytes.starts_with(b"%PDF").then_some("application/pdf"));
+    Text::fixed(known.unwrap_or("application/octet-stream"))
+}
+
+/// The first bytes of base64, at most 12 of them; none where it is not base64.
+fn first_bytes(base64: &Text) -> SmallVec<[u8; 12]> {
     let start = base64.part(0..base64.escaped().len().min(16));
     let start = start.plain();
-    let known = STARTS.iter().find(|(magic, _)| start.starts_with(magic));
-    Text::fixed(known.map_or("application/octet-stream", |(_, media_type)| media_type))
+    let mut bytes = SmallVec::new();
+    for quad in start.trim_end_matches('=').as_bytes().chunks(4) {
+        let bits = quad.iter().try_fold(0_u32, |bits, byte| Some((bits << 6) | u32::from(sextet(*byte)?)));
+        let Some(bits) = bits else { break };
+        let [_, whole @ ..] = (bits << (6 * (4 - quad.len()))).to_be_bytes();
+        bytes.extend(whole.into_iter().take(quad.len() * 3 / 4));
+    }
+    bytes
+}
+
+const fn sextet(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    }
+}
+
+/// The type of an image that begins so.
+fn image(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+        [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        [b'B', b'M', ..] => Some("image/bmp"),
+        [b'I', b'I', b'*' | b'+', 0, ..] | [b'M', b'M', 0, b'*' | b'+', ..] => Some("image/tiff"),
+        [_, _, _, _, b'f', b't', b'y', b'p', b'a', b'v', b'i', ..] => Some("image/avif"),
+        [_, _, _, _, b'f', b't', b'y', b'p', b'h', b'e', b'i' | b'v', ..] => Some("image/heic"),
+        [_, _, _, _, b'f', b't', b'y', b'p', b'm', b'i' | b's', b'f', b'1', ..] => Some("image/heif"),
+        [0xFF, 0x0A, ..] | [0, 0, 0, 0x0C, b'J', b'X', b'L', b' ', ..] => Some("image/jxl"),
+        [0, 0, 0, 0x0C, b'j', b'P', b' ', b' ', ..] => Some("image/jp2"),
+        [0, 0, 1, 0, ..] => Some("image/x-icon"),
+        _ => None,
+    }
+}
+
+/// Whether a text is base64 with data in it: the letters of the standard alphabet, line ends between them, and at
+/// most two `=` behind them, which may be missing.
+fn is_base64(text: &Text) -> bool {
+    let escaped = text.escaped();
+    let letters = escaped.strip_suffix(b"=").map_or(escaped, |rest| rest.strip_suffix(b"=").unwrap_or(rest));
+    let padding = escaped.len() - letters.len();
+    // In one loop without branches, so that it runs in vector registers. Escapes (of slashes, of line ends) are rare.
+    let plain = letters.chunks(64).all(|chunk| chunk.iter().fold(true, |all, byte| all & is_letter(*byte)));
+    let count = if plain {
+        letters.len()
+    } else {
+        let unescaped = crate::json::unescape(letters);
+        let letters = unescaped.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n'));
+        let (count, all) = letters.fold((0, true), |(count, all), byte| (count + 1, all & is_letter(byte)));
+        if !all {
+            return false;
+        }
+        count
+    };
+    count > 0 && count % 4 != 1 && (padding == 0 || (count + padding).is_multiple_of(4))
+}
+
+const fn is_letter(byte: u8) -> bool {
+    let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
+    let digit = byte.wrapping_sub(b'0') < 10;
+    letter | digit | (byte == b'+') | (byte == b'/')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::ROOT;
 
     #[test]
     fn data_urls_become_inline_data() {
@@ -142,5 +229,54 @@ mod tests {
         assert!(of("/9j/4AAQ", Some("image/jpg")).is("image/jpeg"));
         assert!(of("/9j/4AAQ", Some("image/png")).is("image/png"));
         assert!(of("xx", None).is("application/octet-stream"));
+        assert!(of("JVBERi0=", None).is("application/pdf"));
+        assert!(
+            of("UklGRiQAAABXQVZF", None).is("application/octet-stream"),
+            "a WAV file begins with RIFF as well"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_an_image_is_refused() {
+        let check = |data: &str, given: Option<&str>| {
+            let source = MediaSource::Base64(Text::from_escaped(data.to_owned().into()));
+            let checked = Media::new(source, given.map(Text::new)).check(&ROOT.member("image"));
+            checked.map_err(|refusal| (refusal.param.unwrap(), refusal.message.into_owned()))
+        };
+        let images = [
+            "iVBORw0KGgoAAAAN", // PNG
+            "\\/9j\\/4AAQ",     // JPEG, its slashes escaped
+            "R0lGODlhAQABAIAA", // GIF
+            "UklGRiQAAABXRUJQ", // WebP
+            "Qk06AAAA",         // BMP
+            "SUkqAAgAAAA=",     // TIFF
+            "AAAAGGZ0eXBoZWlj", // HEIC
+            "AAAAHGZ0eXBhdmlm", // AVIF
+            "iVBORw0K\\nGgoAAAAN",
+            "iVBORw0",
+        ];
+        for data in images {
+            assert_eq!(check(data, Some("image/png")), Ok(()), "{data}");
+        }
+        for data in ["UklGRiQAAABXQVZF", "JVBERi0=", "PGh0bWw+", "AAAA"] {
+            let (path, message) = check(data, Some("IMAGE/jpeg")).unwrap_err();
+            assert_eq!(path, "image");
+            assert!(message.contains("begin like no image"), "{message}");
+            assert_eq!(check(data, Some("application/pdf")), Ok(()), "{data}");
+            assert_eq!(check(data, Some("image/svg+xml")), Ok(()), "{data}");
+            assert_eq!(check(data, None), Ok(()), "{data}");
+        }
+        let long = "iVBORw0KGgoAAAAN".repeat(9);
+        assert_eq!(check(&long, Some("image/png")), Ok(()));
+        for data in
+            ["", "=", "A", "AAAAA", "A=AA", "AA=", "AAA==", "AAAA====", "A-_A", "not base64", "\\u00e9AAA"]
+                .into_iter()
+                .map(str::to_owned)
+                .chain([format!("{long}!"), long.replace("AAAAN", "AAA N")])
+        {
+            let (_, message) = check(&data, None).unwrap_err();
+            assert!(message.contains("base64"), "{data}: {message}");
+        }
+        assert_eq!(Media::from_url(Text::new("https://a/b.png")).check(&ROOT).ok(), Some(()));
     }
 }

@@ -1,6 +1,7 @@
 //! The one representation between dialects: an ordered list of blocks, a superset of what the vendors express.
 //! What it does not model travels along as attachments tagged with the dialect that they came from.
 
+mod allowed;
 mod citation;
 mod event;
 mod features;

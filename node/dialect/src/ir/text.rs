@@ -65,6 +65,23 @@ impl Text {
         }
     }
 
+    /// How many characters the plain string has. Allocates nothing.
+    pub fn chars(&self) -> u64 {
+        let mut rest = self.0.as_ref();
+        let mut count = 0;
+        while let Some(at) = memchr::memchr(b'\\', rest) {
+            let (before, escape) = rest.split_at(at);
+            let length = match escape {
+                [b'\\', b'u', ..] if is_pair(escape) => 12,
+                [b'\\', b'u', ..] => 6,
+                _ => 2,
+            };
+            count += characters(before) + 1;
+            rest = escape.get(length..).unwrap_or_default();
+        }
+        count + characters(rest)
+    }
+
     /// Whether the plain string is this one.
     pub fn is(&self, plain: &str) -> bool {
         json::escapes_to(&self.0, plain)
@@ -81,6 +98,20 @@ impl Text {
         }
         Self(out.freeze())
     }
+}
+
+/// Of bytes without escapes.
+fn characters(bytes: &[u8]) -> u64 {
+    bytes.iter().map(|byte| u64::from(byte & 0xC0 != 0x80)).sum()
+}
+
+/// Whether two escapes are one character: a high surrogate and a low one.
+fn is_pair(escape: &[u8]) -> bool {
+    let unit = |at: usize| {
+        let digits = escape.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    matches!((unit(0), unit(6)), (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)))
 }
 
 impl fmt::Debug for Text {
@@ -136,6 +167,24 @@ impl fmt::Debug for Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_are_counted_as_they_are_read() {
+        for escaped in [
+            "",
+            "plain",
+            r"a\nb\\",
+            r"\u00e9\ud83d\ude00x",
+            r"\ud83dx",
+            r"\ud83d\ud83d\ude00",
+            r"\ude00\ud83d",
+            "h\u{e9}\u{1F600}\u{3000}",
+            r"\\u0041",
+        ] {
+            let text = Text::from_escaped(escaped.as_bytes().into());
+            assert_eq!(text.chars(), text.plain().chars().count() as u64, "{escaped:?}");
+        }
+    }
 
     #[test]
     fn blank_is_white_space_alone() {

@@ -1,5 +1,6 @@
 //! The edits that a request of this dialect needs to stay in it.
 
+use super::carried;
 use crate::{
     Edits, Envelope, MaxTokensMember, Target, dropped, edit,
     ir::Json,
@@ -22,6 +23,7 @@ pub(super) fn edit(envelope: &Envelope, target: &Target<'_>) -> (Edits, Vec<Stri
             rename_limit(envelope, "max_tokens", "max_completion_tokens", &mut edits);
         }
     }
+    carried::remove(envelope, &mut edits, &mut dropped);
     if !quirks.developer_role {
         developer_to_system(envelope, &mut edits);
     }

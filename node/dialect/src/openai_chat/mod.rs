@@ -1,9 +1,13 @@
 //! OpenAI Chat Completions.
 
+mod annotations;
+mod carried;
 mod codec;
 mod edit;
 mod error;
 mod events;
+mod logprobs;
+mod proof;
 mod request;
 mod response;
 mod usage;

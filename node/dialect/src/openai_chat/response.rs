@@ -1,12 +1,13 @@
 //! Whole answers.
 
 use super::{
+    annotations, logprobs, proof,
     request::{decode_call, thinking_block, write_call_open, write_thinking},
     usage,
 };
 use crate::{
     Dialect, Encoded, StreamContext, dropped,
-    ir::{Attachment, Block, BlockKind, Response, StopReason, Text},
+    ir::{Attachment, Block, BlockKind, Json, Response, Sealed, StopReason, Text},
     json::{Kind, Member, Raw, Writer, unescape},
     read,
 };
@@ -42,9 +43,11 @@ pub(super) fn decode(body: &Bytes) -> Result<Response, String> {
     let message = choice.get("message").ok_or("a choice without a message")?;
     let id = id.unwrap_or_default();
     let mut blocks = decode_message(message, body, &mut attachments)?;
+    let mut tokens = Vec::new();
     for member in choice.members() {
         match &*unescape(member.key) {
             "index" | "message" | "finish_reason" | "stop_reason" => {}
+            "logprobs" => tokens = logprobs::read(member.value, body),
             _ if says_nothing(&member) => {}
             _ => read::attach_inner(&mut attachments, SELF, "choices[]", &member, body),
         }
@@ -62,7 +65,7 @@ pub(super) fn decode(body: &Bytes) -> Result<Response, String> {
         blocks,
         stop,
         stop_sequence,
-        logprobs: Vec::new(),
+        logprobs: tokens,
         usage,
         attachments,
     })
@@ -73,42 +76,86 @@ fn says_nothing(member: &Member<'_>) -> bool {
     matches!(member.value.bytes(), b"null" | b"[]" | b"{}" | b"\"\"")
 }
 
+/// The members of a message that are modelled.
+#[derive(Default)]
+struct Said<'v> {
+    thinking: Vec<Block>,
+    content: Vec<Block>,
+    refusal: Option<Text>,
+    calls: Vec<Block>,
+    reasoning: Option<Text>,
+    audio: Option<Block>,
+    annotations: Option<Member<'v>>,
+    proof: Option<Sealed>,
+}
+
+impl<'v> Said<'v> {
+    fn member(
+        &mut self,
+        member: Member<'v>,
+        owner: &Bytes,
+        attachments: &mut Vec<Attachment>,
+    ) -> Result<(), String> {
+        let value = member.value;
+        match &*unescape(member.key) {
+            "role" | "function_call" => {}
+            "content" => self.content = decode_content(value, owner),
+            "refusal" => self.refusal = value.text(owner).filter(|text| !text.is_empty()),
+            "reasoning_content" => self.reasoning = value.text(owner),
+            "reasoning" if value.kind() == Kind::String => {
+                self.reasoning = self.reasoning.take().or_else(|| value.text(owner));
+            }
+            "thinking_blocks" => {
+                self.thinking = value.elements().filter_map(|block| thinking_block(block, owner)).collect();
+            }
+            "tool_calls" => {
+                self.calls =
+                    value.elements().map(|call| decode_call(call, owner)).collect::<Result<_, _>>()?;
+            }
+            _ if says_nothing(&member) => {}
+            "audio" => self.audio = Some(decode_audio(value)),
+            "annotations" => self.annotations = Some(member),
+            "extra_content" => self.proof = proof::read(&member, owner, attachments),
+            _ => read::attach_inner(attachments, SELF, "choices[].message", &member, owner),
+        }
+        Ok(())
+    }
+}
+
 /// Blocks in the order that the other vendors demand: reasoning, text, refusal, tool calls.
 fn decode_message(
     message: Raw<'_>,
     owner: &Bytes,
     attachments: &mut Vec<Attachment>,
 ) -> Result<Vec<Block>, String> {
-    let (mut thinking, mut content) = (Vec::new(), Vec::new());
-    let (mut refusal, mut calls, mut reasoning) = (None, Vec::new(), None);
+    let mut said = Said::default();
     for member in message.members().filter(|member| !member.value.is_null()) {
-        let value = member.value;
-        match &*unescape(member.key) {
-            "role" | "function_call" => {}
-            "content" => content = decode_content(value, owner),
-            "refusal" => refusal = value.text(owner).filter(|text| !text.is_empty()),
-            "reasoning_content" => reasoning = value.text(owner),
-            "reasoning" if value.kind() == Kind::String => {
-                reasoning = reasoning.or_else(|| value.text(owner));
-            }
-            "thinking_blocks" => {
-                thinking = value.elements().filter_map(|block| thinking_block(block, owner)).collect();
-            }
-            "tool_calls" => {
-                calls = value.elements().map(|call| decode_call(call, owner)).collect::<Result<_, _>>()?;
-            }
-            _ if says_nothing(&member) => {}
-            _ => read::attach_inner(attachments, SELF, "choices[].message", &member, owner),
-        }
+        said.member(member, owner, attachments)?;
     }
-    if let (true, Some(text)) = (thinking.is_empty(), reasoning.filter(|text| !text.is_empty())) {
-        thinking.push(BlockKind::Thinking(text).into());
+    if let (true, Some(text)) = (said.thinking.is_empty(), said.reasoning.filter(|text| !text.is_empty())) {
+        said.thinking.push(BlockKind::Thinking(text).into());
     }
-    let mut blocks = thinking;
-    blocks.append(&mut content);
-    blocks.extend(refusal.map(|text| Block::from(BlockKind::Refusal(text))));
-    blocks.append(&mut calls);
+    if let Some(member) = said.annotations
+        && !annotations::place(member.value, &mut said.content, owner)
+    {
+        read::attach_inner(attachments, SELF, "choices[].message", &member, owner);
+    }
+    let mut blocks = said.thinking;
+    blocks.append(&mut said.content);
+    let last_text = blocks.iter_mut().rev().find(|block| matches!(block.kind, BlockKind::Text(_)));
+    if let (Some(block), Some(proof)) = (last_text, said.proof) {
+        block.signature = Some(proof);
+    }
+    blocks.extend(said.audio);
+    blocks.extend(said.refusal.map(|text| Block::from(BlockKind::Refusal(text))));
+    blocks.append(&mut said.calls);
     Ok(blocks)
+}
+
+/// A spoken answer, which only who asked for one can get.
+fn decode_audio(value: Raw<'_>) -> Block {
+    let json = [br#"{"type":"audio","audio":"#.as_slice(), value.bytes(), b"}"].concat();
+    BlockKind::Opaque { dialect: SELF, json: Json::from_valid(json.into()) }.into()
 }
 
 /// A string; some providers answer in parts.
@@ -116,9 +163,14 @@ fn decode_content(value: Raw<'_>, owner: &Bytes) -> Vec<Block> {
     if let Some(text) = value.text(owner) {
         return if text.is_empty() { Vec::new() } else { vec![BlockKind::Text(text).into()] };
     }
-    let part = |part: Raw<'_>| match part.get("text").and_then(|text| text.text(owner)) {
-        Some(text) => BlockKind::Text(text),
-        None => BlockKind::Opaque { dialect: SELF, json: part.json(owner) },
+    let text = |part: Raw<'_>| part.get("text").and_then(|text| text.text(owner));
+    let part = |part: Raw<'_>| match (text(part), part.get("thinking")) {
+        (Some(text), _) => BlockKind::Text(text),
+        // Mistral's reasoning.
+        (None, Some(thinking)) if thinking.kind() == Kind::Array => {
+            BlockKind::Thinking(Text::join(&thinking.elements().filter_map(text).collect::<Vec<_>>(), ""))
+        }
+        _ => BlockKind::Opaque { dialect: SELF, json: part.json(owner) },
     };
     value.elements().map(|raw| part(raw).into()).collect()
 }
@@ -173,7 +225,7 @@ pub(super) fn finish_reason(
         },
         StopReason::Other(word) if word.is("model_context_window_exceeded") => "length",
         StopReason::Pause | StopReason::Other(_) => {
-            dropped::note(dropped, "stop_reason");
+            dropped::note(dropped, "choices[].finish_reason");
             "stop"
         }
     }
@@ -218,19 +270,50 @@ pub(super) fn encode(response: &Response, context: &StreamContext) -> Encoded {
     Encoded { body: out.finish(), dropped }
 }
 
-fn write_choice(response: &Response, out: &mut Writer, dropped: &mut Vec<String>) {
-    let (mut texts, mut thinking, mut calls) = (Vec::new(), Vec::new(), Vec::new());
-    let mut refusal = None;
-    for block in &response.blocks {
-        match &block.kind {
-            BlockKind::Text(text) => texts.push(text),
-            BlockKind::Refusal(text) => refusal = Some(text),
-            BlockKind::Thinking(_) | BlockKind::RedactedThinking(_) => thinking.push(block),
-            BlockKind::ToolUse { id, name, input } => calls.push((id, name, input)),
-            other => dropped::note(dropped, format!("content[].{}", other.type_name())),
+/// The blocks of an answer by their places in a message.
+#[derive(Default)]
+struct Places<'b> {
+    texts: Vec<&'b Text>,
+    refusals: Vec<&'b Text>,
+    thinking: Vec<&'b Block>,
+    calls: Vec<&'b Block>,
+    audio: Option<Raw<'b>>,
+    proof: Option<&'b Text>,
+}
+
+impl<'b> Places<'b> {
+    fn of(blocks: &'b [Block], dropped: &mut Vec<String>) -> Self {
+        let mut places = Self::default();
+        for block in blocks {
+            match &block.kind {
+                BlockKind::Text(text) => {
+                    places.texts.push(text);
+                    let proof = proof::own(block.signature.as_ref(), "content[].", dropped);
+                    if let Some(proof) = proof
+                        && places.proof.replace(proof).is_some()
+                    {
+                        dropped::note(dropped, "content[].signature");
+                    }
+                }
+                BlockKind::Refusal(text) => places.refusals.push(text),
+                BlockKind::Thinking(_) | BlockKind::RedactedThinking(_) => places.thinking.push(block),
+                BlockKind::ToolUse { .. } => places.calls.push(block),
+                BlockKind::Opaque { dialect, json } if *dialect == SELF => match json.raw().get("audio") {
+                    Some(audio) => places.audio = Some(audio),
+                    None if json.raw().get("id").is_some() => places.calls.push(block),
+                    None => dropped::note(dropped, format!("content[].{}", block.kind.type_name())),
+                },
+                other => dropped::note(dropped, format!("content[].{}", other.type_name())),
+            }
+            dropped::bare(block, "content[].", dropped);
         }
-        dropped::bare(block, "content[].", dropped);
+        places
     }
+}
+
+fn write_choice(response: &Response, out: &mut Writer, dropped: &mut Vec<String>) {
+    let places = Places::of(&response.blocks, dropped);
+    let has = |texts: &[&Text]| if texts.is_empty() { HasRefusal::No } else { HasRefusal::Yes };
     out.begin_object();
     out.key("index");
     out.u64(0);
@@ -238,31 +321,55 @@ fn write_choice(response: &Response, out: &mut Writer, dropped: &mut Vec<String>
     out.begin_object();
     out.key("role");
     out.string("assistant");
-    out.key("content");
-    match texts.is_empty() {
-        true => out.null(),
-        false => out.texts(texts),
-    }
-    out.key("refusal");
-    match refusal {
-        Some(refusal) => out.text(refusal),
-        None => out.null(),
-    }
-    write_thinking(out, thinking.into_iter());
-    if !calls.is_empty() {
-        out.key("tool_calls");
-        out.begin_array();
-        for (id, name, input) in calls {
-            write_call_open(out, id, name, input);
-            out.end_object();
+    for (name, texts) in [("content", &places.texts), ("refusal", &places.refusals)] {
+        out.key(name);
+        match texts.is_empty() {
+            true => out.null(),
+            false => out.texts(texts.iter().copied()),
         }
-        out.end_array();
     }
+    annotations::write_all(&response.blocks, out, dropped);
+    write_thinking(&places.thinking, |sealed| Some(sealed.carried(super::request::THINKING)), out);
+    if let Some(audio) = places.audio {
+        out.key("audio");
+        out.raw(audio.bytes());
+    }
+    if let Some(proof) = places.proof {
+        proof::write(proof, out);
+    }
+    write_calls(&places.calls, out, dropped);
     out.end_object();
     out.key("logprobs");
-    out.null();
+    match response.logprobs.is_empty() {
+        true => out.null(),
+        false => {
+            let refused = if places.texts.is_empty() { has(&places.refusals) } else { HasRefusal::No };
+            logprobs::write(&response.logprobs, refused, out);
+        }
+    }
     out.key("finish_reason");
-    let has_refusal = if refusal.is_some() { HasRefusal::Yes } else { HasRefusal::No };
-    out.string(finish_reason(&response.stop, has_refusal, dropped));
+    out.string(finish_reason(&response.stop, has(&places.refusals), dropped));
     out.end_object();
+}
+
+fn write_calls(calls: &[&Block], out: &mut Writer, dropped: &mut Vec<String>) {
+    if calls.is_empty() {
+        return;
+    }
+    out.key("tool_calls");
+    out.begin_array();
+    for block in calls {
+        match &block.kind {
+            BlockKind::ToolUse { id, name, input } => {
+                write_call_open(out, id, name, input);
+                if let Some(proof) = proof::own(block.signature.as_ref(), "content[].", dropped) {
+                    proof::write(proof, out);
+                }
+                out.end_object();
+            }
+            BlockKind::Opaque { json, .. } => out.json(json),
+            _ => {}
+        }
+    }
+    out.end_array();
 }

@@ -1,6 +1,9 @@
 //! Answers and streams.
 
-use super::json::{text, word};
+use super::{
+    json::{text, word},
+    sources,
+};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use trestle_dialect::{
     Dialect,
@@ -11,6 +14,10 @@ fn call() -> impl Strategy<Value = Block> {
     let input = select(vec!["{}", r#"{"city":"Oslo \"x\" }"}"#, "{ \"a\" : [1, {}] }"]);
     (word(), word(), input)
         .prop_map(|(id, name, input)| BlockKind::ToolUse { id, name, input: Text::new(input) }.into())
+}
+
+fn signed_call(sealed: impl Strategy<Value = Sealed>) -> impl Strategy<Value = Block> {
+    (call(), option::of(sealed)).prop_map(|(call, signature)| Block { signature, ..call })
 }
 
 /// What a vendor sealed: any of them, because answers carry it to clients of others.
@@ -61,11 +68,20 @@ fn has_call(blocks: &[Block]) -> bool {
 /// An answer that OpenAI Chat can express.
 pub(crate) fn openai() -> impl Strategy<Value = Response> {
     let thoughts = vec(prop_oneof![signed(), redacted()], 0..3);
-    let parts = (thoughts, option::of(text()), option::of(text()), vec(call(), 0..3));
+    let gemini = word().prop_map(|data| Sealed { dialect: Dialect::Gemini, data }).boxed();
+    let said = (text(), vec(sources::annotation(), 0..3), option::of(gemini.clone()));
+    let parts = (thoughts, option::of(said), option::of(text()), vec(signed_call(gemini), 0..3));
     let stop = select(vec![StopReason::EndTurn, StopReason::MaxTokens, StopReason::ContentFilter]);
-    (parts, stop, option::of((usage(), 0..50_u64))).prop_map(
-        |((mut blocks, said, refusal, calls), stop, usage)| {
-            blocks.extend(said.map(|text| Block::from(BlockKind::Text(text))));
+    (parts, stop, option::of((usage(), 0..50_u64)), vec(sources::token(), 0..3)).prop_map(
+        |((mut blocks, said, refusal, calls), stop, usage, logprobs)| {
+            blocks.extend(said.map(|(text, citations, signature)| {
+                let text = Block::from(BlockKind::Text(text));
+                // In streams both come last, and so for the text that is open.
+                match refusal.is_none() && calls.is_empty() {
+                    true => Block { citations, signature, ..text },
+                    false => text,
+                }
+            }));
             let refused = refusal.is_some();
             blocks.extend(refusal.map(|text| Block::from(BlockKind::Refusal(text))));
             blocks.extend(calls);
@@ -81,7 +97,7 @@ pub(crate) fn openai() -> impl Strategy<Value = Response> {
                 audio_output: reasoning / 3,
                 ..usage
             });
-            Response { created: Some(1_700_000_000), ..response(blocks, stop, usage) }
+            Response { created: Some(1_700_000_000), logprobs, ..response(blocks, stop, usage) }
         },
     )
 }
@@ -93,10 +109,11 @@ pub(crate) fn anthropic() -> impl Strategy<Value = Response> {
         json: Json::fixed(r#"{"type":"web_search_tool_result","content":[]}"#),
     };
     let kind = prop_oneof![
-        text().prop_map(|text| BlockKind::Text(text).into()),
+        (text(), vec(sources::location(), 0..3))
+            .prop_map(|(text, citations)| Block { citations, ..BlockKind::Text(text).into() }),
         signed(),
         redacted(),
-        call(),
+        signed_call(sealed()),
         Just(opaque.into())
     ];
     let stop = select(vec![
@@ -136,7 +153,10 @@ pub(crate) fn stream(response: &Response) -> Vec<Event> {
         events.push(Event::BlockStart { index, block: start });
         let citations = block.citations.iter().cloned().map(Delta::Citation);
         let signature = block.signature.clone().map(Delta::Signature);
-        let deltas = deltas.into_iter().chain(citations).chain(signature);
+        // The proof of a call stands before its arguments.
+        let first = matches!(block.kind, BlockKind::ToolUse { .. });
+        let (early, late) = if first { (signature, None) } else { (None, signature) };
+        let deltas = early.into_iter().chain(deltas).chain(citations).chain(late);
         events.extend(deltas.map(|delta| Event::Delta { index, delta }));
         events.push(Event::BlockStop { index });
     }
@@ -271,6 +291,7 @@ pub(crate) fn any_events() -> impl Strategy<Value = Vec<Event>> {
         sealed().prop_map(Delta::Signature),
         text().prop_map(Delta::ToolInput),
         opaque().prop_map(|dialect| Delta::Opaque { dialect, json: Json::fixed(r#"{"annotations":[1]}"#) }),
+        prop_oneof![sources::annotation(), sources::location()].prop_map(Delta::Citation),
     ];
     let event = prop_oneof![
         1 => Just(Event::Start { id: Text::fixed("i"), model: Text::default(), created: None }),
@@ -279,6 +300,7 @@ pub(crate) fn any_events() -> impl Strategy<Value = Vec<Event>> {
         4 => index().prop_map(|index| Event::BlockStop { index }),
         1 => Just(Event::Stop { reason: StopReason::EndTurn, sequence: None }),
         1 => usage().prop_map(Event::Usage),
+        1 => vec(sources::token(), 1..3).prop_map(Event::Logprobs),
         1 => Just(Event::KeepAlive),
         1 => Just(Event::End),
     ];

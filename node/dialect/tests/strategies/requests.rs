@@ -1,6 +1,9 @@
 //! Requests that a dialect can express without loss.
 
-use super::json::{mark, number, schema, text, word};
+use super::{
+    json::{mark, number, schema, text, word},
+    sources,
+};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use trestle_dialect::{
     Dialect,
@@ -120,13 +123,15 @@ pub(crate) fn openai() -> impl Strategy<Value = Request> {
         ),
     ]);
     let sampling = (number(&["0.5", "2", "1e0"]), number(&["0.9"]), number(&["-1.5"]), number(&["7"]));
-    let rest = (reasoning, output, sampling, attachment(Dialect::OpenAiChat, "logit_bias"));
+    let attachments = attachment(Dialect::OpenAiChat, "logit_bias");
+    let rest = (reasoning, output, sampling, attachments, option::of(0..21_u64));
     (base(), openai_messages(), rest).prop_map(
-        |(base, messages, (reasoning, output, numbers, attachments))| {
+        |(base, messages, (reasoning, output, numbers, attachments, logprobs))| {
             let (temperature, top_p, frequency_penalty, seed) = numbers;
             let sampling =
                 Sampling { temperature, top_p, frequency_penalty, seed, top_k: None, presence_penalty: None };
-            let mut request = Request { messages, reasoning, output, sampling, attachments, ..base };
+            let mut request =
+                Request { messages, reasoning, output, sampling, logprobs, attachments, ..base };
             request.collect_needs();
             request
         },
@@ -166,10 +171,18 @@ fn openai_user() -> impl Strategy<Value = Message> {
 fn openai_assistant() -> impl Strategy<Value = Message> {
     let thoughts =
         prop_oneof![text().prop_map(|text| vec![bare(BlockKind::Thinking(text))]), vec(thinking(), 0..3),];
-    let parts = (thoughts, option::of(text()), option::of(text()), vec(block(call()), 0..3));
+    let proof = || option::of(word().prop_map(|data| Sealed { dialect: Dialect::Gemini, data }));
+    let said =
+        (text(), vec(sources::annotation(), 0..3), proof()).prop_map(|(text, citations, signature)| Block {
+            citations,
+            signature,
+            ..bare(BlockKind::Text(text))
+        });
+    let call = (block(call()), proof()).prop_map(|(call, signature)| Block { signature, ..call });
+    let parts = (thoughts, option::of(said), option::of(text()), vec(call, 0..3));
     parts.prop_map(|(thoughts, said, refusal, calls)| {
         let mut blocks: Vec<Block> = thoughts;
-        blocks.extend(said.map(|text| bare(BlockKind::Text(text))));
+        blocks.extend(said);
         blocks.extend(refusal.map(|text| bare(BlockKind::Refusal(text))));
         blocks.extend(calls);
         message(Role::Assistant, blocks)
@@ -220,8 +233,11 @@ fn anthropic_messages() -> impl Strategy<Value = Vec<Message>> {
         dialect: Dialect::AnthropicMessages,
         json: Json::fixed(r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#),
     };
-    let own = prop_oneof![said(), call()];
-    let own = prop_oneof![6 => block(own), 3 => block(thinking()), 1 => Just(bare(opaque))];
+    let proof = option::of(word().prop_map(|data| Sealed { dialect: Dialect::AnthropicMessages, data }));
+    let cited = (block(said()), vec(sources::location(), 0..3))
+        .prop_map(|(block, citations)| Block { citations, ..block });
+    let call = (block(call()), proof).prop_map(|(call, signature)| Block { signature, ..call });
+    let own = prop_oneof![6 => prop_oneof![cited, call], 3 => block(thinking()), 1 => Just(bare(opaque))];
     let assistant = vec(own, 1..4).prop_map(|blocks| message(Role::Assistant, blocks));
     let last = said().prop_map(|kind| message(Role::User, vec![bare(kind)]));
     (option::of(system), vec((user, assistant), 0..3), last).prop_map(|(system, turns, last)| {
@@ -244,6 +260,6 @@ fn anthropic_user_block() -> impl Strategy<Value = Block> {
     let result = (word(), vec(block(seen.clone()), 0..3), any::<bool>())
         .prop_map(|(id, content, is_error)| BlockKind::ToolResult { id, content, is_error });
     let kind = prop_oneof![seen, result];
-    (block(kind), attachment(Dialect::AnthropicMessages, "citations"))
+    (block(kind), attachment(Dialect::AnthropicMessages, "context"))
         .prop_map(|(block, attachments)| Block { attachments, ..block })
 }

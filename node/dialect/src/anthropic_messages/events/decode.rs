@@ -1,6 +1,9 @@
 //! Reads a streamed answer.
 
-use super::{super::usage, glance::kind};
+use super::{
+    super::{citation, usage},
+    glance::kind,
+};
 use crate::{
     DecodeEvents, Dialect,
     anthropic_messages::response::decode_stop,
@@ -122,6 +125,8 @@ impl Reader {
         let start = match block.get("type").and_then(Raw::string).as_deref() {
             Some("text") => {
                 deltas.push(Delta::Text(text("text")));
+                let citations = block.get("citations").into_iter().flat_map(Raw::elements);
+                deltas.extend(citations.map(|value| Delta::Citation(citation::read(value, owner))));
                 BlockStart::Text
             }
             Some("thinking") => {
@@ -131,6 +136,7 @@ impl Reader {
             }
             Some("redacted_thinking") => BlockStart::RedactedThinking(Sealed::read(SELF, text("data"))),
             Some("tool_use") => {
+                deltas.push(Delta::Signature(Sealed::read(SELF, text("signature"))));
                 deltas.extend(whole_input(block));
                 BlockStart::ToolUse { id: text("id"), name: text("name") }
             }
@@ -155,6 +161,10 @@ impl Reader {
             Some("text_delta") => Delta::Text(text("text")),
             Some("thinking_delta") => Delta::Thinking(text("thinking")),
             Some("signature_delta") => Delta::Signature(Sealed::read(SELF, text("signature"))),
+            Some("citations_delta") => match delta.get("citation") {
+                Some(value) => Delta::Citation(citation::read(value, owner)),
+                None => opaque(),
+            },
             Some("input_json_delta") => Delta::ToolInput(text("partial_json")),
             _ => opaque(),
         };

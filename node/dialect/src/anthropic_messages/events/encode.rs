@@ -4,11 +4,14 @@
 //! one that opened first is written through, and events of later ones wait until it closes; decoders close a block
 //! as soon as it is complete, so in all ordinary streams nothing waits. What waits is bounded: at the bound the open
 //! block is closed, and what still comes for it is named as dropped.
+//!
+//! The proof of a call has its only place in the event that opens the block, so that event waits for the next one of
+//! its block: decoders tell a proof right behind the opening.
 
 use super::frame;
 use crate::{
     Dialect, EncodeEvents, StreamContext, dropped,
-    ir::{BlockStart, Citation, Delta, Event, StopReason, Text, Usage},
+    ir::{BlockStart, Citation, Delta, Event, Sealed, StopReason, Text, Usage},
     json::Raw,
 };
 use std::collections::VecDeque;
@@ -31,6 +34,8 @@ pub(in crate::anthropic_messages) struct Writer {
     /// The index of the next block on the wire.
     next: u32,
     open: Option<Open>,
+    /// The opening of the open block, if it is a call and nothing has followed yet.
+    held: Option<BlockStart>,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
     called: Option<()>,
@@ -81,6 +86,7 @@ impl Writer {
             progress: Progress::Nothing,
             next: 0,
             open: None,
+            held: None,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             called: None,
@@ -102,7 +108,7 @@ impl EncodeEvents for Writer {
             Event::KeepAlive => frame::event(out, "ping", |_| {}),
             Event::Fault(_) => {}
             Event::Usage(usage) => self.usage = *usage,
-            Event::Logprobs(_) => dropped::note(dropped, "logprobs"),
+            Event::Logprobs(_) => dropped::note(dropped, "choices[].logprobs"),
             Event::Start { id, model, .. } => self.start((id, model), out),
             Event::Stop { reason, sequence } => {
                 self.stop.get_or_insert_with(|| (reason.clone(), sequence.clone()));
@@ -145,7 +151,7 @@ impl Writer {
 
     fn delta(&mut self, index: u32, delta: &Delta, out: &mut Vec<u8>, dropped: &mut Vec<String>) {
         if let Some(open) = self.open.filter(|open| open.index == index) {
-            return write_delta(open, delta, out, dropped);
+            return self.write_delta(open, delta, out, dropped);
         }
         match self.waiting.iter_mut().find(|waiting| waiting.index == index && !waiting.complete) {
             Some(waiting) => {
@@ -188,7 +194,7 @@ impl Writer {
             let Some(open) = self.open else { break };
             for delta in &waiting.deltas {
                 self.waiting_bytes = self.waiting_bytes.saturating_sub(EVENT_BYTES + size(delta));
-                write_delta(open, delta, out, dropped);
+                self.write_delta(open, delta, out, dropped);
             }
             self.waiting_bytes = self.waiting_bytes.saturating_sub(EVENT_BYTES);
             if waiting.complete {
@@ -213,13 +219,39 @@ impl Writer {
         };
         if takes == Takes::Input {
             self.called = Some(());
+            self.held = Some(block.clone());
+        } else {
+            frame::block_start(out, self.next, block, None);
         }
-        frame::block_start(out, self.next, block);
         self.open = Some(Open { index, wire: Some(self.next), takes });
         self.next += 1;
     }
 
+    /// Writes the opening that has waited. True if there was one.
+    fn release(&mut self, wire: u32, proof: Option<&Sealed>, out: &mut Vec<u8>) -> bool {
+        let held = self.held.take();
+        held.is_some_and(|block| {
+            frame::block_start(out, wire, &block, proof);
+            true
+        })
+    }
+
+    /// A delta of the open block, if the block takes such.
+    fn write_delta(&mut self, open: Open, delta: &Delta, out: &mut Vec<u8>, dropped: &mut Vec<String>) {
+        let Some(wire) = open.wire else { return };
+        let proof = match delta {
+            Delta::Signature(sealed) if open.takes == Takes::Input => Some(sealed),
+            _ => None,
+        };
+        if !self.release(wire, proof, out) || proof.is_none() {
+            write_delta((wire, open.takes), delta, out, dropped);
+        }
+    }
+
     fn close(&mut self, out: &mut Vec<u8>) {
+        if let Some(wire) = self.open.and_then(|open| open.wire) {
+            self.release(wire, None, out);
+        }
         if let Some(Open { wire: Some(wire), .. }) = self.open.take() {
             frame::block_stop(out, wire);
         }
@@ -241,19 +273,20 @@ impl Writer {
     }
 }
 
-/// A delta of the open block, if the block takes such.
-fn write_delta(open: Open, delta: &Delta, out: &mut Vec<u8>, dropped: &mut Vec<String>) {
+/// A delta of a block, if the block takes such.
+fn write_delta((wire, takes): (u32, Takes), delta: &Delta, out: &mut Vec<u8>, dropped: &mut Vec<String>) {
     let fits = match delta {
-        Delta::Text(_) => open.takes == Takes::Text,
-        Delta::Thinking(_) | Delta::Signature(_) => open.takes == Takes::Thinking,
-        Delta::ToolInput(_) => open.takes == Takes::Input,
-        Delta::Citation(Citation { dialect, .. }) | Delta::Opaque { dialect, .. } => *dialect == SELF,
+        Delta::Text(_) => takes == Takes::Text,
+        Delta::Thinking(_) | Delta::Signature(_) => takes == Takes::Thinking,
+        Delta::ToolInput(_) => takes == Takes::Input,
+        Delta::Citation(Citation { dialect, .. }) => *dialect == SELF && takes == Takes::Text,
+        Delta::Opaque { dialect, .. } => *dialect == SELF,
     };
-    match (open.wire, delta) {
-        (Some(wire), _) if fits => frame::block_delta(out, wire, delta),
-        (None, _) => {}
-        (_, Delta::Citation(_)) => dropped::note(dropped, "content[].citations"),
-        (_, Delta::Opaque { json, .. }) => {
+    match delta {
+        _ if fits => frame::block_delta(out, wire, delta),
+        Delta::Citation(_) => dropped::note(dropped, "content[].citations"),
+        Delta::Signature(_) => dropped::note(dropped, "content[].signature"),
+        Delta::Opaque { json, .. } => {
             for member in json.raw().members() {
                 let name = crate::json::unescape(member.key);
                 dropped::note(dropped, format!("choices[].delta.{name}"));

@@ -3,7 +3,7 @@
 use super::super::{response, usage};
 use crate::{
     Dialect, StreamContext,
-    ir::{BlockStart, Citation, Delta, StopReason, Text, Usage},
+    ir::{BlockStart, Citation, Delta, Sealed, StopReason, Text, Usage},
     json::Writer,
 };
 
@@ -43,13 +43,13 @@ pub(super) fn message_start(
         out.key("stop_sequence");
         out.null();
         out.key("usage");
-        usage::encode(usage, out);
+        usage::encode(usage, [], out);
         out.end_object();
     });
 }
 
-/// `content_block_start`. An opaque block is of this dialect.
-pub(super) fn block_start(out: &mut Vec<u8>, index: u32, block: &BlockStart) {
+/// `content_block_start`. An opaque block is of this dialect. The proof is that of a call, which clients keep with it.
+pub(super) fn block_start(out: &mut Vec<u8>, index: u32, block: &BlockStart, proof: Option<&Sealed>) {
     event(out, "content_block_start", |out| {
         out.key("index");
         out.u64(index.into());
@@ -77,6 +77,10 @@ pub(super) fn block_start(out: &mut Vec<u8>, index: u32, block: &BlockStart) {
                 out.text(name);
                 out.key("input");
                 out.raw(b"{}");
+                if let Some(proof) = proof {
+                    out.key("signature");
+                    out.text(&proof.carried(SELF));
+                }
             }
         }
         out.end_object();
@@ -98,7 +102,15 @@ pub(super) fn block_delta(out: &mut Vec<u8>, index: u32, delta: &Delta) {
                 ("signature_delta", "signature", &carried)
             }
             Delta::ToolInput(text) => ("input_json_delta", "partial_json", text),
-            Delta::Citation(Citation { json, .. }) | Delta::Opaque { json, .. } => return out.json(json),
+            Delta::Citation(Citation { json, .. }) => {
+                out.begin_object();
+                out.key("type");
+                out.string("citations_delta");
+                out.key("citation");
+                out.json(json);
+                return out.end_object();
+            }
+            Delta::Opaque { json, .. } => return out.json(json),
         };
         out.begin_object();
         out.key("type");
@@ -137,6 +149,6 @@ pub(super) fn message_delta(
         }
         out.end_object();
         out.key("usage");
-        usage::encode(usage, out);
+        usage::encode(usage, [], out);
     });
 }

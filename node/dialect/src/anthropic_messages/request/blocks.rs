@@ -1,8 +1,10 @@
 //! Reads content blocks: they have the same form in requests and answers.
 
+use super::excerpt;
 use crate::{
     Dialect, Refusal,
-    ir::{Attachment, Block, BlockKind, Media, MediaSource, Sealed, Text},
+    anthropic_messages::citation,
+    ir::{Attachment, Block, BlockKind, Citation, Media, MediaSource, Sealed, Text},
     json::{Kind, Member, Raw},
     read::{self, Path},
 };
@@ -59,11 +61,17 @@ pub(in crate::anthropic_messages) fn read_block(
         },
         "document" => match fields.media()? {
             Some(media) => BlockKind::Document(Media { title: fields.optional_text("title")?, ..media }),
-            None => return Ok(opaque(value, owner)),
+            None => return Ok(excerpt::document(value, owner).unwrap_or_else(|| opaque(value, owner))),
         },
+        "search_result" => {
+            return Ok(excerpt::search_result(value, owner).unwrap_or_else(|| opaque(value, owner)));
+        }
         _ => return Ok(opaque(value, owner)),
     };
     let mut block = Block::from(kind);
+    if matches!(block.kind, BlockKind::Text(_)) {
+        block.citations = fields.citations()?;
+    }
     block.cache = fields.take("cache_control").map(|cache| cache.json(owner));
     // Reasoning has one; calls of other vendors' models may bring theirs along.
     let signature = fields.optional_text("signature")?.filter(|signature| !signature.is_empty());
@@ -115,9 +123,24 @@ impl<'v> Fields<'v, '_> {
         Ok(Some(Media::new(source, inner.optional_text("media_type")?)))
     }
 
+    /// The citations of a text. Those of a document are no list, but a switch.
+    fn citations(&mut self) -> Result<Vec<Citation>, Refusal> {
+        let Some(list) = self.take("citations") else { return Ok(Vec::new()) };
+        let at = self.path.member("citations");
+        let read = |(i, value): (usize, Raw<'_>)| match value.kind() {
+            Kind::Object => Ok(citation::read(value, self.owner)),
+            _ => Err(at.element(i).refuse("must be an object")),
+        };
+        at.array(list)?.enumerate().map(read).collect()
+    }
+
     fn rest(self) -> Vec<Attachment> {
         let mut list = Vec::new();
-        for member in &self.members {
+        // That the model calls a tool itself is what is meant anyway.
+        let plain = |member: &&Member<'_>| {
+            member.is("caller") && member.value.get("type").is_some_and(|kind| kind.is_str("direct"))
+        };
+        for member in self.members.iter().filter(|member| !plain(member)) {
             read::attach(&mut list, SELF, member, self.owner);
         }
         list

@@ -4,7 +4,7 @@ use super::blocks::read_content;
 use crate::{
     Dialect, Envelope, Refusal,
     ir::{
-        Attachment, Features, Message, OutputFormat, Reasoning, Request, Role, Text, Tool, ToolChoice,
+        Attachment, Features, Json, Message, OutputFormat, Reasoning, Request, Role, Text, Tool, ToolChoice,
         ToolKind,
     },
     json::{Member, Raw, unescape},
@@ -99,7 +99,8 @@ impl<'a> Draft<'a> {
             // The per-request fallbacks of the gateway: no provider sees them.
             "fallbacks" => {}
             _ => {
-                if name == "mcp_servers" && value.elements().next().is_some() {
+                // Servers that the vendor calls, and a conversation that it keeps.
+                if (name == "mcp_servers" && value.elements().next().is_some()) || name == "thread" {
                     request.needs.add(Features::SERVER_TOOLS);
                 }
                 read::attach(&mut request.attachments, SELF, member, owner);
@@ -233,7 +234,13 @@ fn read_thinking(value: Raw<'_>, path: &Path<'_>, owner: &Bytes) -> Result<Reaso
         }
         "adaptive" => {}
         "disabled" => reasoning.enabled = false,
-        _ => return Err(path.member("type").refuse("must be enabled, adaptive or disabled")),
+        "between_tools" => {
+            let (name, value) = (Text::fixed("type"), Json::fixed("\"between_tools\""));
+            reasoning.attachments.push(Attachment { dialect: SELF, name, value });
+        }
+        _ => {
+            return Err(path.member("type").refuse("must be enabled, adaptive, between_tools or disabled"));
+        }
     }
     Ok(reasoning)
 }

@@ -174,42 +174,43 @@ fn write_called_tools(body: &mut Body<'_>, request: &Request, conversation: &Con
 }
 
 fn write_tools(body: &mut Body<'_>, request: &Request, thinking: &Thinking) -> Result<(), Refusal> {
+    let (tools, choice) = request.offer();
     if body.member("tools") {
         body.out.begin_array();
-        for (i, tool) in request.tools.iter().enumerate() {
+        for (i, tool) in tools.iter().enumerate() {
             write_tool(body, tool, i)?;
         }
         body.out.end_array();
     }
-    let choice = match &request.tool_choice {
+    let choice = match choice {
         Some(ToolChoice::Opaque(..)) => {
             body.drop("tool_choice");
             None
         }
-        Some(choice) if !thinking.allows(choice) => {
+        Some(choice) if !thinking.allows(&choice) => {
             body.drop("tool_choice");
             None
         }
-        choice => choice.as_ref(),
+        choice => choice,
     };
     let parallel = request.parallel_tools;
     if (choice.is_none() && parallel.is_none()) || !body.member("tool_choice") {
         return Ok(());
     }
-    let choice = choice.unwrap_or(&ToolChoice::Auto);
+    let choice = choice.unwrap_or(ToolChoice::Auto);
     body.out.begin_object();
     body.out.key("type");
-    body.out.string(match choice {
+    body.out.string(match &choice {
         ToolChoice::Auto | ToolChoice::Opaque(..) => "auto",
         ToolChoice::None => "none",
         ToolChoice::Required => "any",
         ToolChoice::Named(_) => "tool",
     });
-    if let ToolChoice::Named(name) = choice {
+    if let ToolChoice::Named(name) = &choice {
         body.out.key("name");
         body.out.text(name);
     }
-    if let Some(parallel) = parallel.filter(|_| *choice != ToolChoice::None) {
+    if let Some(parallel) = parallel.filter(|_| choice != ToolChoice::None) {
         body.out.key("disable_parallel_tool_use");
         body.out.bool(!parallel);
     }
@@ -275,6 +276,7 @@ fn write_schema(out: &mut crate::json::Writer, parameters: Option<&Json>) {
 
 fn write_thinking(body: &mut Body<'_>, request: &Request, thinking: &Thinking) {
     let attachments = request.reasoning.iter().flat_map(|reasoning| &reasoning.attachments);
+    let is_kind = |attachment: &&Attachment| attachment.dialect == SELF && attachment.name.is("type");
     let kind = match thinking {
         Thinking::Unsaid => return,
         Thinking::Impossible => return body.drop("reasoning_effort"),
@@ -287,12 +289,16 @@ fn write_thinking(body: &mut Body<'_>, request: &Request, thinking: &Thinking) {
     }
     body.out.begin_object();
     body.out.key("type");
-    body.out.string(kind);
+    match attachments.clone().find(is_kind).filter(|_| thinking.is_on()) {
+        // A kind of its own, which no other vendor has.
+        Some(kind) => body.out.json(&kind.value),
+        None => body.out.string(kind),
+    }
     if let Thinking::Budget(budget) = thinking {
         body.out.key("budget_tokens");
         body.out.u64(*budget);
     }
-    for attachment in attachments {
+    for attachment in attachments.filter(|attachment| !is_kind(attachment)) {
         let one = std::slice::from_ref(attachment);
         dropped::attachments(one, SELF, "reasoning.", &mut body.out, &mut body.dropped);
     }
@@ -340,12 +346,19 @@ fn write_output_config(body: &mut Body<'_>, request: &Request, thinking: &Thinki
 fn write_attachment(body: &mut Body<'_>, attachment: &Attachment) {
     let name = attachment.name.plain();
     match &*name {
-        // The one value that means the same to both vendors.
+        // The two values of OpenAI that mean the same here.
         "service_tier" if attachment.value.raw().is_str("auto") => {
             if body.member("service_tier") {
                 body.out.string("auto");
             }
         }
+        "service_tier" if attachment.value.raw().is_str("default") => {
+            if body.member("service_tier") {
+                body.out.string("standard_only");
+            }
+        }
+        // Nothing is kept here.
+        "store" if attachment.value.raw().bool() == Some(false) => {}
         // Usage comes with every stream here.
         "stream_options" => {
             for member in attachment.value.raw().members().filter(|member| !member.is("include_usage")) {

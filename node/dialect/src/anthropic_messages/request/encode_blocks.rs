@@ -1,12 +1,14 @@
 //! Writes content blocks.
 
-use super::{blocks::MALFORMED, encode_messages::write_content};
+use super::{blocks::MALFORMED, encode_messages::write_content, excerpt};
 use crate::{
     Dialect, Refusal,
+    anthropic_messages::citation,
     body::Body,
     dropped,
-    ir::{Block, BlockKind, Media, MediaSource, Role, Text},
+    ir::{Attachment, Block, BlockKind, Media, MediaSource, Role, Text},
     json::{Kind, Raw, Writer},
+    read::Path,
 };
 
 const SELF: Dialect = Dialect::AnthropicMessages;
@@ -17,10 +19,9 @@ const PARENT: &str = "messages[].content[].";
 pub(super) fn expressible(
     block: &Block,
     role: Role,
-    index: usize,
+    path: &Path<'_>,
     body: &mut Body<'_>,
 ) -> Result<bool, Refusal> {
-    let refuse = |what: String| Err(Refusal::invalid(format!("messages[{index}]"), what));
     match &block.kind {
         BlockKind::Text(text) | BlockKind::Refusal(text) => Ok(!text.is_blank()),
         // Without its proof the vendor refuses it; its own dialect leaves an empty text where only the proof counts.
@@ -44,29 +45,35 @@ pub(super) fn expressible(
             Ok(false)
         }
         other @ (BlockKind::Opaque { .. } | BlockKind::Audio(_) | BlockKind::Video(_)) => {
-            refuse(format!("has a part of type `{}`, which this target's dialect lacks", other.type_name()))
+            let kind = other.type_name();
+            Err(path.refuse(format_args!("is a part of type `{kind}`, which this target's dialect lacks")))
         }
-        BlockKind::Image(media) | BlockKind::Document(media) => match &media.source {
-            MediaSource::File(dialect, _) if *dialect != SELF => {
-                refuse("has a file that lies with another vendor: send its data".to_owned())
-            }
-            _ => Ok(true),
-        },
+        BlockKind::Image(Media { source: MediaSource::File(dialect, _), .. })
+        | BlockKind::Document(Media { source: MediaSource::File(dialect, _), .. })
+            if *dialect != SELF =>
+        {
+            Err(path.refuse("is a file that lies with another vendor: send its data"))
+        }
+        BlockKind::Image(media) | BlockKind::Document(media) => media.check(path).map(|()| true),
         BlockKind::ToolResult { content, .. } => {
-            for inner in content {
+            let at = path.member("content");
+            for (i, inner) in content.iter().enumerate() {
                 // What a result holds is always seen by the model.
-                expressible(inner, Role::User, index, body)?;
+                expressible(inner, Role::User, &at.element(i), body)?;
             }
             Ok(true)
         }
-        _ => Ok(true),
+        BlockKind::ToolUse { .. } => Ok(true),
     }
 }
 
 /// Writes a block with its mark and what is attached to it.
-pub(super) fn write_block(body: &mut Body<'_>, block: &Block, dialect: Dialect) {
+pub(super) fn write_block(body: &mut Body<'_>, block: &Block) {
     if let BlockKind::Opaque { json, .. } = &block.kind {
         return body.out.json(json);
+    }
+    if let Some(whole) = excerpt::kept(block) {
+        return body.out.json(whole);
     }
     body.out.begin_object();
     body.out.key("type");
@@ -74,10 +81,6 @@ pub(super) fn write_block(body: &mut Body<'_>, block: &Block, dialect: Dialect) 
         BlockKind::Text(text) | BlockKind::Refusal(text) => fields(&mut body.out, "text", [("text", text)]),
         BlockKind::Thinking(text) => {
             fields(&mut body.out, "thinking", [("thinking", text)]);
-            if let Some(signature) = own_signature(block) {
-                body.out.key("signature");
-                body.out.text(signature);
-            }
         }
         BlockKind::RedactedThinking(sealed) => {
             fields(&mut body.out, "redacted_thinking", [("data", &sealed.data)]);
@@ -100,7 +103,12 @@ pub(super) fn write_block(body: &mut Body<'_>, block: &Block, dialect: Dialect) 
         BlockKind::ToolUse { id, name, input } => {
             fields(&mut body.out, "tool_use", [("id", &tool_id(id)), ("name", name)]);
             body.out.key("input");
-            write_tool_input(input, &mut body.out, PARENT, &mut body.dropped);
+            write_tool_input(
+                input,
+                "messages[].tool_calls[].function.arguments",
+                &mut body.out,
+                &mut body.dropped,
+            );
         }
         BlockKind::ToolResult { id, content, is_error } => {
             fields(&mut body.out, "tool_result", [("tool_use_id", &tool_id(id))]);
@@ -116,12 +124,39 @@ pub(super) fn write_block(body: &mut Body<'_>, block: &Block, dialect: Dialect) 
         }
         BlockKind::Audio(_) | BlockKind::Video(_) | BlockKind::Opaque { .. } => body.out.string("text"),
     }
+    write_beside(body, block);
+    body.out.end_object();
+}
+
+/// What a block has besides its content: a mark, sources, a proof, and what is attached to it.
+fn write_beside(body: &mut Body<'_>, block: &Block) {
     if let Some(cache) = &block.cache {
         body.out.key("cache_control");
         body.out.json(cache);
     }
-    dropped::attachments(&block.attachments, dialect, PARENT, &mut body.out, &mut body.dropped);
-    body.out.end_object();
+    let annotated = block.citations.iter().any(|citation| citation.dialect == Dialect::OpenAiChat);
+    let path = if annotated { "messages[].annotations" } else { "messages[].content[].citations" };
+    citation::write(block, path, &mut body.out, &mut body.dropped);
+    match own_signature(block) {
+        Some(signature) => {
+            body.out.key("signature");
+            body.out.text(signature);
+        }
+        None => dropped::signature(block, PARENT, &mut body.dropped),
+    }
+    for attachment in &block.attachments {
+        let one = std::slice::from_ref(attachment);
+        dropped::attachments(one, SELF, parent(block, attachment), &mut body.out, &mut body.dropped);
+    }
+}
+
+/// Where the client wrote what is attached to a block.
+fn parent(block: &Block, attachment: &Attachment) -> &'static str {
+    match &block.kind {
+        BlockKind::ToolUse { .. } if attachment.dialect == Dialect::OpenAiChat => "messages[].tool_calls[].",
+        BlockKind::ToolResult { .. } if attachment.dialect == Dialect::OpenAiChat => "messages[].",
+        _ => PARENT,
+    }
 }
 
 /// The proof of the block, if Anthropic can read it.
@@ -163,15 +198,15 @@ fn write_source(out: &mut Writer, media: &Media) {
 /// (`{"_malformed_arguments": "..."}`) and named.
 pub(in crate::anthropic_messages) fn write_tool_input(
     input: &Text,
+    path: &str,
     out: &mut Writer,
-    parent: &str,
     dropped: &mut Vec<String>,
 ) {
     let plain = input.plain();
     match Raw::parse(plain.as_bytes()) {
         Ok(object) if object.kind() == Kind::Object => out.raw(object.bytes()),
         _ => {
-            dropped::note(dropped, format!("{parent}arguments"));
+            dropped::note(dropped, path);
             out.begin_object();
             out.key(MALFORMED);
             out.text(input);

@@ -2,13 +2,12 @@
 
 use super::encode_blocks::{expressible, write_block};
 use crate::{
-    Dialect, Refusal,
+    Refusal,
     body::Body,
     dropped,
     ir::{Block, BlockKind, Message, Role, Text},
+    read::ROOT,
 };
-
-const SELF: Dialect = Dialect::AnthropicMessages;
 
 /// A conversation with the instructions taken out of it.
 pub(super) struct Conversation<'r> {
@@ -62,10 +61,13 @@ impl<'r> Conversation<'r> {
             }
         }
         let mut turns = Vec::with_capacity(self.turns.len());
+        let messages = ROOT.member("messages");
         for (index, message) in &self.turns {
+            let at = messages.element(*index);
+            let at = at.member("content");
             let mut blocks = Vec::with_capacity(message.blocks.len());
-            for block in &message.blocks {
-                if expressible(block, message.role, *index, body)? {
+            for (i, block) in message.blocks.iter().enumerate() {
+                if expressible(block, message.role, &at.element(i), body)? {
                     blocks.push(block);
                 }
             }
@@ -120,8 +122,10 @@ fn note_message(message: &Message, body: &mut Body<'_>) {
 
 /// A string where one plain text says it all, else an array of blocks.
 pub(super) fn write_content(body: &mut Body<'_>, blocks: &[&Block]) {
-    if let [Block { kind: BlockKind::Text(text), cache: None, attachments, .. }] = blocks
+    if let [Block { kind: BlockKind::Text(text), cache: None, signature: None, citations, attachments }] =
+        blocks
         && attachments.is_empty()
+        && citations.is_empty()
     {
         return body.out.text(text);
     }
@@ -129,6 +133,8 @@ pub(super) fn write_content(body: &mut Body<'_>, blocks: &[&Block]) {
         let mut texts = Vec::with_capacity(blocks.len());
         for block in blocks {
             dropped::bare(block, "messages[].content[].", &mut body.dropped);
+            dropped::citations(block, "messages[].content[].", &mut body.dropped);
+            dropped::signature(block, "messages[].content[].", &mut body.dropped);
             if let BlockKind::Text(text) = &block.kind {
                 texts.push(text);
             }
@@ -138,7 +144,7 @@ pub(super) fn write_content(body: &mut Body<'_>, blocks: &[&Block]) {
     }
     body.out.begin_array();
     for block in blocks {
-        write_block(body, block, SELF);
+        write_block(body, block);
     }
     body.out.end_array();
 }

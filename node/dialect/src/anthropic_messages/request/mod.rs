@@ -5,6 +5,7 @@ mod decode;
 mod encode;
 mod encode_blocks;
 mod encode_messages;
+mod excerpt;
 mod thinking;
 
 pub(super) use blocks::read_block;

@@ -1,6 +1,6 @@
 //! Which tool call a delta belongs to, and whether its arguments are complete.
 
-use crate::ir::Text;
+use crate::ir::{Sealed, Text};
 
 /// Most tool calls in one answer.
 const CALLS_MAX: usize = 1024;
@@ -22,6 +22,8 @@ pub(super) struct Call {
     pub(super) waiting: Vec<Text>,
     waiting_bytes: usize,
     pub(super) arguments: Arguments,
+    /// A proof that came before the name.
+    pub(super) proof: Option<Sealed>,
 }
 
 impl Call {

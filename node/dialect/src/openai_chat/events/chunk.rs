@@ -61,6 +61,17 @@ impl Frame {
         out.extend_from_slice(self.tail);
     }
 
+    /// A chunk that tells only how likely the tokens of earlier ones were.
+    pub(super) fn logprobs(&self, out: &mut Vec<u8>, write: impl FnOnce(&mut json::Writer)) {
+        out.extend_from_slice(&self.head);
+        out.extend_from_slice(b"[{\"index\":0,\"delta\":{},\"logprobs\":");
+        let mut writer = json::Writer::append_to(std::mem::take(out));
+        write(&mut writer);
+        *out = writer.finish();
+        out.extend_from_slice(b",\"finish_reason\":null}]");
+        out.extend_from_slice(self.tail);
+    }
+
     /// The chunk with the usage, which has no choice.
     pub(super) fn usage(&self, out: &mut Vec<u8>, write: impl FnOnce(&mut json::Writer)) {
         out.extend_from_slice(&self.head);

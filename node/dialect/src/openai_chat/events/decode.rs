@@ -12,7 +12,7 @@ use crate::{
     DecodeEvents, Dialect, fault, frame,
     ir::{Block, BlockKind, BlockStart, Delta, Event, Json, Sealed, Text},
     json::{Kind, Raw, unescape},
-    openai_chat::{request::thinking_block, response::stop_reason, usage},
+    openai_chat::{annotations, logprobs, proof, request::thinking_block, response::stop_reason, usage},
 };
 use bytes::Bytes;
 
@@ -24,6 +24,7 @@ enum Plain {
     Text,
     Thinking,
     Refusal,
+    Audio,
 }
 
 /// Reads a stream.
@@ -35,6 +36,8 @@ pub(in crate::openai_chat) struct Reader {
     open: Option<(u32, Plain)>,
     calls: Calls,
     refused: bool,
+    /// Characters of content so far, and where the text that is open began.
+    chars: (u64, u64),
     stop: Option<(Text, Option<Text>)>,
     told_stop: bool,
     failed: bool,
@@ -50,6 +53,9 @@ struct Said<'v> {
     refusal: Option<Text>,
     tool_calls: Option<Raw<'v>>,
     function_call: Option<Raw<'v>>,
+    audio: Option<Raw<'v>>,
+    annotations: Option<Raw<'v>>,
+    proof: Option<Sealed>,
     rest: Vec<(&'v [u8], Raw<'v>)>,
 }
 
@@ -58,6 +64,7 @@ struct Piece<'v> {
     wire_index: Option<u64>,
     id: Option<Text>,
     function: Option<Raw<'v>>,
+    proof: Option<Sealed>,
 }
 
 impl DecodeEvents for Reader {
@@ -103,6 +110,12 @@ impl Reader {
             if let Some(delta) = choice.delta {
                 self.delta(delta, owner, out)?;
             }
+            if let Some(list) = choice.logprobs.map(|list| logprobs::read(list, owner))
+                && !list.is_empty()
+                && !self.told_stop
+            {
+                out.push(Event::Logprobs(list));
+            }
             self.keep_stop(&choice, owner);
         } else if parts.choices.is_some() && self.stop.is_some() {
             self.tell_stop(out)?;
@@ -133,9 +146,9 @@ impl Reader {
     }
 
     fn delta(&mut self, delta: Raw<'_>, owner: &Bytes, out: &mut Vec<Event>) -> Result<(), String> {
-        let parts = read_delta(delta, owner);
+        let mut parts = read_delta(delta, owner);
         let has_reasoning = parts.reasoning.is_some();
-        if let Some(text) = parts.reasoning {
+        if let Some(text) = parts.reasoning.take() {
             self.say(Plain::Thinking, text, out)?;
         }
         for block in parts.thinking_blocks.into_iter().flat_map(Raw::elements) {
@@ -149,27 +162,55 @@ impl Reader {
         if let Some(content) = parts.content {
             self.content(content, owner, out)?;
         }
-        if let Some(text) = parts.refusal {
+        if let Some(text) = parts.refusal.take() {
             self.say(Plain::Refusal, text, out)?;
         }
+        if let Some(audio) = parts.audio {
+            self.audio(audio, out)?;
+        }
+        self.beside(&mut parts, owner, out);
         for call in parts.tool_calls.into_iter().flat_map(Raw::elements) {
             let wire_index = call.get("index").and_then(Raw::u64);
             let id = call.get("id").and_then(|id| id.text(owner));
             let function = call.get("function").or_else(|| call.get("custom"));
-            self.call(&Piece { wire_index, id, function }, owner, out)?;
+            let proof = call.get("extra_content").and_then(|extra| proof::find(extra, owner));
+            self.call(Piece { wire_index, id, function, proof }, owner, out)?;
         }
         if let Some(function) = parts.function_call {
-            self.call(&Piece { wire_index: Some(0), id: None, function: Some(function) }, owner, out)?;
+            let piece = Piece { wire_index: Some(0), id: None, function: Some(function), proof: None };
+            self.call(piece, owner, out)?;
         }
         // What is not modelled goes with the block that was said last.
         let last = self.open.map(|(index, _)| index).or_else(|| self.calls.0.last()?.block);
         if let Some(index) = last.filter(|_| self.open.is_some() || self.calls.0.iter().any(|c| !c.closed)) {
             for (key, value) in parts.rest {
-                let json = [b"{\"", key, b"\":", value.bytes(), b"}"].concat();
-                let delta = Delta::Opaque { dialect: SELF, json: Json::from_valid(json.into()) };
-                out.push(Event::Delta { index, delta });
+                out.push(Event::Delta { index, delta: opaque(key, value) });
             }
         }
+        Ok(())
+    }
+
+    /// What belongs to the text that is open: where it comes from, and its proof. Of a text that has closed already
+    /// nothing more can be said: the sources go with whatever is open.
+    fn beside(&mut self, parts: &mut Said<'_>, owner: &Bytes, out: &mut Vec<Event>) {
+        let Some((index, Plain::Text)) = self.open else {
+            parts.rest.extend(parts.annotations.map(|list| (b"annotations".as_slice(), list)));
+            return;
+        };
+        let begin = self.chars.1;
+        for annotation in parts.annotations.into_iter().flat_map(Raw::elements) {
+            let citation = annotations::within(annotations::read(annotation, owner), begin);
+            out.push(Event::Delta { index, delta: Delta::Citation(citation) });
+        }
+        if let Some(proof) = parts.proof.take() {
+            out.push(Event::Delta { index, delta: Delta::Signature(proof) });
+        }
+    }
+
+    /// A spoken answer, in pieces that only this dialect can put together.
+    fn audio(&mut self, audio: Raw<'_>, out: &mut Vec<Event>) -> Result<(), String> {
+        let index = self.open_plain(Plain::Audio, out)?;
+        out.push(Event::Delta { index, delta: opaque(b"audio", audio) });
         Ok(())
     }
 
@@ -200,7 +241,11 @@ impl Reader {
         let index = self.open_plain(kind, out)?;
         let delta = match kind {
             Plain::Thinking => Delta::Thinking(text),
-            Plain::Text | Plain::Refusal => Delta::Text(text),
+            Plain::Text => {
+                self.chars.0 += text.chars();
+                Delta::Text(text)
+            }
+            Plain::Refusal | Plain::Audio => Delta::Text(text),
         };
         out.push(Event::Delta { index, delta });
         Ok(())
@@ -215,10 +260,12 @@ impl Reader {
         let index = self.begin(None, out)?;
         self.open = Some((index, kind));
         self.refused |= kind == Plain::Refusal;
+        self.chars.1 = self.chars.0;
         let block = match kind {
             Plain::Text => BlockStart::Text,
             Plain::Thinking => BlockStart::Thinking,
             Plain::Refusal => BlockStart::Refusal,
+            Plain::Audio => BlockStart::Opaque { dialect: SELF, json: Json::fixed(r#"{"type":"audio"}"#) },
         };
         out.push(Event::BlockStart { index, block });
         Ok(index)
@@ -252,7 +299,7 @@ impl Reader {
         Ok(())
     }
 
-    fn call(&mut self, piece: &Piece<'_>, owner: &Bytes, out: &mut Vec<Event>) -> Result<(), String> {
+    fn call(&mut self, piece: Piece<'_>, owner: &Bytes, out: &mut Vec<Event>) -> Result<(), String> {
         let function = piece.function;
         let name = function.and_then(|function| function.get("name")).and_then(|name| name.text(owner));
         let position = self.calls.find(piece.wire_index, piece.id.as_ref(), name.as_ref())?;
@@ -267,6 +314,15 @@ impl Reader {
         let Some(call) = self.calls.0.get_mut(position) else { return Ok(()) };
         if let (true, Some(name)) = (call.name.is_empty(), name) {
             call.name = name;
+        }
+        if let Some(proof) = piece.proof {
+            match call.block {
+                None => call.proof = Some(proof),
+                Some(index) if !call.closed => {
+                    out.push(Event::Delta { index, delta: Delta::Signature(proof) });
+                }
+                Some(_) => {}
+            }
         }
         if call.block.is_none() {
             if call.name.is_empty() {
@@ -286,6 +342,7 @@ impl Reader {
         call.block = Some(index);
         let block = BlockStart::ToolUse { id: call.id.clone(), name: call.name.clone() };
         out.push(Event::BlockStart { index, block });
+        out.extend(call.proof.take().map(|proof| Event::Delta { index, delta: Delta::Signature(proof) }));
         for text in std::mem::take(&mut call.waiting) {
             self.arguments(position, text, out)?;
         }
@@ -360,6 +417,12 @@ impl Reader {
     }
 }
 
+/// A member of a delta that goes on as it is.
+fn opaque(key: &[u8], value: Raw<'_>) -> Delta {
+    let json = [b"{\"", key, b"\":", value.bytes(), b"}"].concat();
+    Delta::Opaque { dialect: SELF, json: Json::from_valid(json.into()) }
+}
+
 fn read_delta<'v>(delta: Raw<'v>, owner: &Bytes) -> Said<'v> {
     let mut parts = Said::default();
     for member in delta.members().filter(|member| !member.value.is_null()) {
@@ -375,7 +438,10 @@ fn read_delta<'v>(delta: Raw<'v>, owner: &Bytes) -> Said<'v> {
             "thinking_blocks" => parts.thinking_blocks = Some(value),
             "tool_calls" => parts.tool_calls = Some(value),
             "function_call" => parts.function_call = Some(value),
+            "extra_content" => parts.proof = proof::find(value, owner),
             _ if matches!(value.bytes(), b"[]" | b"{}" | b"\"\"") => {}
+            "audio" => parts.audio = Some(value),
+            "annotations" => parts.annotations = Some(value),
             _ => parts.rest.push((member.key, value)),
         }
     }

@@ -3,15 +3,17 @@
 //! The role comes first; each delta goes on at once; a tool call has its id and name in its first chunk and `{}` for
 //! arguments if none came; the reason comes once, usage in a chunk of its own for those who asked, `[DONE]` only
 //! with the proper end. Signed reasoning streams as `reasoning_content`, and when its block is complete it comes as
-//! a whole element of `thinking_blocks`, so that clients which send it back need not put it together.
+//! a whole element of `thinking_blocks`, so that clients which send it back need not put it together. Its `index`
+//! keeps clients that do put chunks together from taking two elements for one.
 
-use super::chunk::Frame;
+use super::{chunk::Frame, sources::Sources};
 use crate::{
     Dialect, EncodeEvents, StreamContext, dropped,
-    ir::{BlockKind, BlockStart, Delta, Event, Sealed, StopReason, Text, Usage},
+    ir::{BlockKind, BlockStart, Delta, Event, Sealed, StopReason, Text, TokenLogprob, Usage},
     json,
     openai_chat::{
-        request::write_thinking_block,
+        logprobs, proof,
+        request::{THINKING, write_thinking_fields},
         response::{HasRefusal, finish_reason},
         usage,
     },
@@ -32,6 +34,8 @@ pub(in crate::openai_chat) struct Writer {
     frame: Option<Frame>,
     open: Vec<(u32, Open)>,
     calls: u64,
+    thoughts: u64,
+    sources: Sources,
     has_refusal: HasRefusal,
     usage: Option<Usage>,
     stopped: bool,
@@ -40,10 +44,18 @@ pub(in crate::openai_chat) struct Writer {
 
 /// A block that is open.
 enum Open {
-    Text,
+    /// And the character of the content with which it began.
+    Text(u64),
     Refusal,
-    Thinking { texts: Vec<Text>, bytes: usize, signature: Option<Sealed> },
-    Call { position: u64, has_arguments: HasArguments },
+    Thinking {
+        texts: Vec<Text>,
+        bytes: usize,
+        signature: Option<Sealed>,
+    },
+    Call {
+        position: u64,
+        has_arguments: HasArguments,
+    },
     Other,
 }
 
@@ -61,6 +73,8 @@ impl Writer {
             frame: None,
             open: Vec::new(),
             calls: 0,
+            thoughts: 0,
+            sources: Sources::default(),
             has_refusal: HasRefusal::No,
             usage: None,
             stopped: false,
@@ -116,6 +130,7 @@ impl Writer {
             Event::BlockStart { index, block } => self.block_start(*index, block, out, dropped),
             Event::Delta { index, delta } => self.delta(*index, delta, out, dropped),
             Event::BlockStop { index } => self.block_stop(*index, out, dropped),
+            Event::Logprobs(list) => self.logprobs(list, out, dropped),
             Event::Stop { reason, .. } => self.stop(reason, out, dropped),
             Event::End => self.end(out, dropped),
             _ => {}
@@ -128,7 +143,7 @@ impl Writer {
             return;
         }
         let open = match block {
-            BlockStart::Text => Open::Text,
+            BlockStart::Text => Open::Text(self.sources.chars()),
             BlockStart::Refusal => {
                 self.has_refusal = HasRefusal::Yes;
                 Open::Refusal
@@ -136,29 +151,29 @@ impl Writer {
             BlockStart::Thinking => Open::Thinking { texts: Vec::new(), bytes: 0, signature: None },
             BlockStart::RedactedThinking(sealed) => {
                 let kind = BlockKind::RedactedThinking(sealed.clone());
-                frame.delta(out, |delta| write_block(delta, &kind, None));
+                write_thought(frame, (self.thoughts, &kind), sealed, out);
+                self.thoughts += 1;
                 Open::Other
             }
             BlockStart::ToolUse { id, name } => {
                 let position = self.calls;
                 self.calls += 1;
-                frame.delta(out, |delta| {
-                    begin_call(delta, position);
-                    delta.key("id");
-                    delta.text(id);
-                    delta.key("type");
-                    delta.string("function");
-                    delta.key("function");
-                    delta.begin_object();
-                    delta.key("name");
-                    delta.text(name);
-                    delta.key("arguments");
-                    delta.string("");
-                    delta.end_object();
-                    end_call(delta);
+                write_call(frame, position, out, |call| {
+                    call.key("id");
+                    call.text(id);
+                    call.key("type");
+                    call.string("function");
+                    call.key("function");
+                    call.begin_object();
+                    call.key("name");
+                    call.text(name);
+                    call.key("arguments");
+                    call.string("");
+                    call.end_object();
                 });
                 Open::Call { position, has_arguments: HasArguments::No }
             }
+            BlockStart::Opaque { dialect: SELF, .. } => Open::Other,
             BlockStart::Opaque { dialect, json } => {
                 let kind = BlockKind::Opaque { dialect: *dialect, json: json.clone() };
                 dropped::note(dropped, format!("content[].{}", kind.type_name()));
@@ -180,7 +195,10 @@ impl Writer {
             });
         };
         match (delta, open) {
-            (Delta::Text(said), Open::Text) => text("content", said, out),
+            (Delta::Text(said), Open::Text(_)) => {
+                self.sources.said(said);
+                text("content", said, out);
+            }
             (Delta::Text(said), Open::Refusal) => text("refusal", said, out),
             (Delta::Thinking(said), Open::Thinking { texts, bytes, .. }) => {
                 text("reasoning_content", said, out);
@@ -195,6 +213,14 @@ impl Writer {
                     None => said.clone(),
                 });
             }
+            (Delta::Signature(said), Open::Text(_)) => self.sources.prove(said, dropped),
+            (Delta::Signature(said), Open::Call { position, .. }) => {
+                if let Some(proof) = proof::own(Some(said), "content[].", dropped) {
+                    write_call(frame, *position, out, |call| proof::write(proof, call));
+                }
+            }
+            (Delta::Citation(said), Open::Text(begin)) => self.sources.cite(said, *begin, dropped),
+            (Delta::Citation(_), _) => dropped::note(dropped, "content[].citations"),
             (Delta::ToolInput(said), Open::Call { position, has_arguments }) => {
                 *has_arguments = HasArguments::Yes;
                 write_arguments(frame, *position, said, out);
@@ -219,6 +245,7 @@ impl Writer {
         let Some(frame) = &self.frame else { return };
         let Some(at) = self.open.iter().position(|(known, _)| *known == index) else { return };
         match self.open.remove(at).1 {
+            Open::Text(_) => self.sources.close_block(),
             Open::Call { position, has_arguments: HasArguments::No } => {
                 write_arguments(frame, position, &Text::fixed("{}"), out);
             }
@@ -227,7 +254,8 @@ impl Writer {
             }
             Open::Thinking { texts, signature: Some(signature), .. } => {
                 let kind = BlockKind::Thinking(Text::join(&texts, ""));
-                frame.delta(out, |delta| write_block(delta, &kind, Some(&signature)));
+                write_thought(frame, (self.thoughts, &kind), &signature, out);
+                self.thoughts += 1;
             }
             _ => {}
         }
@@ -242,7 +270,21 @@ impl Writer {
         }
         let word = finish_reason(reason, self.has_refusal, dropped);
         if let Some(frame) = &self.frame {
+            if !self.sources.is_empty() {
+                frame.delta(out, |delta| self.sources.write(delta));
+            }
             frame.finish(out, word);
+        }
+    }
+
+    /// In a chunk of its own: the deltas that it belongs to have gone on already.
+    fn logprobs(&mut self, list: &[TokenLogprob], out: &mut Vec<u8>, dropped: &mut Vec<String>) {
+        if self.stopped {
+            return dropped::note(dropped, "choices[].logprobs");
+        }
+        let only_refusal = if self.sources.chars() == 0 { self.has_refusal } else { HasRefusal::No };
+        if let Some(frame) = &self.frame {
+            frame.logprobs(out, |out| logprobs::write(list, only_refusal, out));
         }
     }
 
@@ -257,34 +299,40 @@ impl Writer {
     }
 }
 
-fn write_block(delta: &mut json::Writer, kind: &BlockKind, signature: Option<&Sealed>) {
-    delta.key("thinking_blocks");
-    delta.begin_array();
-    write_thinking_block(delta, kind, signature);
-    delta.end_array();
-}
-
-fn write_arguments(frame: &Frame, position: u64, arguments: &Text, out: &mut Vec<u8>) {
+/// A complete thought, the so-manieth of the answer, with what is sealed in it.
+fn write_thought(frame: &Frame, (index, kind): (u64, &BlockKind), sealed: &Sealed, out: &mut Vec<u8>) {
     frame.delta(out, |delta| {
-        begin_call(delta, position);
-        delta.key("function");
+        delta.key("thinking_blocks");
+        delta.begin_array();
         delta.begin_object();
-        delta.key("arguments");
-        delta.text(arguments);
+        delta.key("index");
+        delta.u64(index);
+        write_thinking_fields(kind, Some(&sealed.carried(THINKING)), delta);
         delta.end_object();
-        end_call(delta);
+        delta.end_array();
     });
 }
 
-fn begin_call(delta: &mut json::Writer, position: u64) {
-    delta.key("tool_calls");
-    delta.begin_array();
-    delta.begin_object();
-    delta.key("index");
-    delta.u64(position);
+fn write_arguments(frame: &Frame, position: u64, arguments: &Text, out: &mut Vec<u8>) {
+    write_call(frame, position, out, |call| {
+        call.key("function");
+        call.begin_object();
+        call.key("arguments");
+        call.text(arguments);
+        call.end_object();
+    });
 }
 
-fn end_call(delta: &mut json::Writer) {
-    delta.end_object();
-    delta.end_array();
+/// A piece of a call.
+fn write_call(frame: &Frame, position: u64, out: &mut Vec<u8>, write: impl FnOnce(&mut json::Writer)) {
+    frame.delta(out, |delta| {
+        delta.key("tool_calls");
+        delta.begin_array();
+        delta.begin_object();
+        delta.key("index");
+        delta.u64(position);
+        write(delta);
+        delta.end_object();
+        delta.end_array();
+    });
 }

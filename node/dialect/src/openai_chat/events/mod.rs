@@ -6,6 +6,7 @@ mod decode;
 mod encode;
 mod glance;
 mod parts;
+mod sources;
 
 pub(super) use decode::Reader;
 pub(super) use encode::Writer;

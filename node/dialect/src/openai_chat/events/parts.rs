@@ -47,6 +47,7 @@ pub(super) struct Choice<'v> {
     pub(super) delta: Option<Raw<'v>>,
     pub(super) finish_reason: Option<Raw<'v>>,
     pub(super) stop_reason: Option<Raw<'v>>,
+    pub(super) logprobs: Option<Raw<'v>>,
     index: Option<Raw<'v>>,
 }
 
@@ -65,6 +66,7 @@ impl<'v> Choice<'v> {
                 "delta" => choice.delta = value,
                 "finish_reason" => choice.finish_reason = value,
                 "stop_reason" => choice.stop_reason = value,
+                "logprobs" => choice.logprobs = value,
                 _ => {}
             }
         }

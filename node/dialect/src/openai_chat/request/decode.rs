@@ -3,7 +3,7 @@
 use super::messages::Messages;
 use crate::{
     Dialect, Envelope, Refusal,
-    ir::{Features, Json, OutputFormat, Reasoning, Request, Text, Tool, ToolChoice, ToolKind},
+    ir::{Features, Json, Message, OutputFormat, Reasoning, Request, Text, Tool, ToolChoice, ToolKind},
     json::{Kind, Member, Raw, unescape},
     read::{self, Path, ROOT},
 };
@@ -19,7 +19,13 @@ pub(in crate::openai_chat) fn wants_usage(envelope: &Envelope) -> bool {
 
 /// Reads a request.
 pub(in crate::openai_chat) fn decode(envelope: &Envelope) -> Result<Request, Refusal> {
-    let mut draft = Draft { owner: envelope.body(), request: Request::default(), safety_identifier: None };
+    let mut draft = Draft {
+        owner: envelope.body(),
+        request: Request::default(),
+        safety_identifier: None,
+        logprobs: None,
+        top_logprobs: None,
+    };
     let mut messages = None;
     for member in envelope.members() {
         if member.value.is_null() {
@@ -45,6 +51,8 @@ struct Draft<'a> {
     owner: &'a Bytes,
     request: Request,
     safety_identifier: Option<(Text, Json)>,
+    logprobs: Option<bool>,
+    top_logprobs: Option<u64>,
 }
 
 impl Draft<'_> {
@@ -119,12 +127,8 @@ impl Draft<'_> {
                     read::attach(&mut request.attachments, SELF, member, owner);
                 }
             }
-            "logprobs" => {
-                if path.boolean(value)? {
-                    request.needs.add(Features::LOGPROBS);
-                    read::attach(&mut request.attachments, SELF, member, owner);
-                }
-            }
+            "logprobs" => self.logprobs = Some(path.boolean(value)?),
+            "top_logprobs" => self.top_logprobs = Some(path.whole(value)?),
             // The per-request fallbacks of the gateway: no provider sees them.
             "fallbacks" => {}
             _ => return Ok(false),
@@ -136,7 +140,6 @@ impl Draft<'_> {
     fn rest(&mut self, name: &str, member: &Member<'_>) {
         let request = &mut self.request;
         match name {
-            "top_logprobs" => request.needs.add(Features::LOGPROBS),
             "audio" => request.needs.add(Features::AUDIO_OUTPUT),
             "modalities" if member.value.elements().any(|m| m.is_str("audio")) => {
                 request.needs.add(Features::AUDIO_OUTPUT);
@@ -160,6 +163,17 @@ impl Draft<'_> {
                 request.attachments.push(crate::ir::Attachment { dialect: SELF, name, value });
             }
             (_, None) => {}
+        }
+        request.logprobs = match (self.logprobs, self.top_logprobs) {
+            (Some(true), top) => Some(top.unwrap_or(0)),
+            // Some providers ask for no switch beside the number.
+            (None, Some(top)) if top > 0 => Some(top),
+            _ => None,
+        };
+        // A spoken turn is known by its id alone, and only to the vendor.
+        let spoken = |message: &Message| message.attachments.iter().any(|a| a.name.is("audio"));
+        if request.messages.iter().any(spoken) {
+            request.needs.add(Features::AUDIO_OUTPUT);
         }
         request.collect_needs();
         Ok(request)

@@ -5,7 +5,7 @@ use crate::{
     Dialect, Encoded, MaxTokensMember, Refusal, Target,
     body::Body,
     dropped,
-    ir::{Attachment, OutputFormat, Reasoning, Request, Text, Tool, ToolChoice, ToolKind},
+    ir::{Attachment, OutputFormat, Reasoning, Request, Tool, ToolChoice, ToolKind},
 };
 
 const SELF: Dialect = Dialect::OpenAiChat;
@@ -39,6 +39,9 @@ pub(in crate::openai_chat) fn encode(request: &Request, target: &Target<'_>) -> 
         && body.member("user")
     {
         body.out.text(user);
+    }
+    if let Some(top) = request.logprobs {
+        write_logprobs(&mut body, top);
     }
     for attachment in &request.attachments {
         write_attachment(&mut body, attachment);
@@ -94,6 +97,15 @@ fn write_numbers(body: &mut Body<'_>, request: &Request) {
             Some(number) if body.member(name) => body.out.json(number),
             _ => {}
         }
+    }
+}
+
+fn write_logprobs(body: &mut Body<'_>, top: u64) {
+    if body.member("logprobs") {
+        body.out.bool(true);
+    }
+    if top > 0 && body.member("top_logprobs") {
+        body.out.u64(top);
     }
 }
 
@@ -234,14 +246,8 @@ fn write_reasoning(body: &mut Body<'_>, reasoning: &Reasoning) {
         body.drop("thinking");
         return;
     }
-    let mut effort = reasoning.effort_word();
-    if effort.is("max") {
-        // Above what any model of this dialect knows.
-        effort = Text::fixed("high");
-        body.drop("output_config.effort");
-    }
     if body.member("reasoning_effort") {
-        body.out.text(&effort);
+        body.out.text(&reasoning.effort_word());
     }
 }
 
@@ -250,10 +256,15 @@ fn write_attachment(body: &mut Body<'_>, attachment: &Attachment) {
     match &*name {
         // Written with the stream.
         "stream_options" if attachment.dialect == SELF => {}
-        // The one value that means the same to both vendors.
+        // The two values of Anthropic that mean the same here.
         "service_tier" if attachment.value.raw().is_str("auto") => {
             if body.member("service_tier") {
                 body.out.string("auto");
+            }
+        }
+        "service_tier" if attachment.value.raw().is_str("standard_only") => {
+            if body.member("service_tier") {
+                body.out.string("default");
             }
         }
         _ => body.attachment(attachment, SELF),

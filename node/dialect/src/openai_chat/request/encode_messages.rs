@@ -1,15 +1,23 @@
 //! Writes the messages of a request.
 
-use super::parts::THINKING;
+use super::{
+    parts::THINKING,
+    thinking::{Lost, write_thinking},
+};
 use crate::{
     Dialect, Refusal,
     body::Body,
     dropped,
-    ir::{Block, BlockKind, Media, MediaSource, Message, Role, Sealed, Text},
+    ir::{Block, BlockKind, Media, MediaSource, Message, Role, Text},
     json::Writer,
+    openai_chat::proof,
+    read::{Path, ROOT},
 };
 
 const SELF: Dialect = Dialect::OpenAiChat;
+
+/// Where blocks stand, in the paths of what is dropped.
+const CONTENT: &str = "messages[].content[].";
 
 /// Stands in a tool message, which can hold text only, for what follows in a user message.
 static SEE_NEXT_MESSAGE: Text = Text::fixed("[see the next user message]");
@@ -64,37 +72,47 @@ fn write_system(body: &mut Body<'_>, message: &Message) {
 /// Tool results first, each as a message of its own, as they must follow the calls; then what they hold that is not
 /// text, and what the user says.
 fn write_user(body: &mut Body<'_>, message: &Message, index: usize) -> Result<(), Refusal> {
+    let messages = ROOT.member("messages");
+    let (at, mut only_results) = (messages.element(index), true);
+    let content_at = at.member("content");
     let mut rest: Vec<&Block> = Vec::new();
-    for block in &message.blocks {
-        if let BlockKind::ToolResult { id, content, is_error } = &block.kind {
-            if *is_error {
-                body.drop("messages[].content[].is_error");
-            }
-            write_tool_message(body, block, id, content)?;
-            rest.extend(content.iter().filter(|inner| !matches!(inner.kind, BlockKind::Text(_))));
+    for (i, block) in message.blocks.iter().enumerate() {
+        let at = content_at.element(i);
+        let BlockKind::ToolResult { id, content, is_error } = &block.kind else {
+            check_expressible(block, &at)?;
+            only_results = false;
+            continue;
+        };
+        let inner_at = at.member("content");
+        for (j, inner) in content.iter().enumerate().filter(|(_, inner)| !is_text(inner)) {
+            check_expressible(inner, &inner_at.element(j))?;
+            rest.push(inner);
         }
+        if *is_error {
+            body.drop("messages[].content[].is_error");
+        }
+        write_tool_message(body, block, id, content);
     }
-    let only_results = message.blocks.iter().all(|block| matches!(block.kind, BlockKind::ToolResult { .. }));
     rest.extend(message.blocks.iter().filter(|block| !matches!(block.kind, BlockKind::ToolResult { .. })));
     if rest.is_empty() && only_results && !message.blocks.is_empty() {
         return Ok(());
     }
-    for block in &rest {
-        check_expressible(block, index)?;
-    }
     begin(body, "user", message);
     body.out.key("content");
-    write_content(body, &rest, "messages[].content[].");
+    write_content(body, &rest, CONTENT);
     end(body, message);
     Ok(())
 }
 
-fn write_tool_message(
-    body: &mut Body<'_>,
-    block: &Block,
-    id: &Text,
-    content: &[Block],
-) -> Result<(), Refusal> {
+/// Whether a tool message can hold it.
+const fn is_text(block: &Block) -> bool {
+    matches!(
+        block.kind,
+        BlockKind::Text(_) | BlockKind::Document(Media { source: MediaSource::Plain(_), .. })
+    )
+}
+
+fn write_tool_message(body: &mut Body<'_>, block: &Block, id: &Text, content: &[Block]) {
     body.out.begin_object();
     body.out.key("role");
     body.out.string("tool");
@@ -104,16 +122,23 @@ fn write_tool_message(
     let mut texts = Vec::new();
     let mut more = false;
     for inner in content {
-        match &inner.kind {
-            BlockKind::Text(text) => {
-                if !texts.is_empty() {
-                    texts.push(&LINE_END);
-                }
-                texts.push(text);
-                dropped::bare(inner, "messages[].content[].content[].", &mut body.dropped);
+        let (title, text) = match &inner.kind {
+            BlockKind::Text(text) => (None, text),
+            BlockKind::Document(Media { source: MediaSource::Plain(text), title, .. }) => {
+                (title.as_ref(), text)
             }
-            _ => more = true,
+            _ => {
+                more = true;
+                continue;
+            }
+        };
+        for text in title.into_iter().chain([text]) {
+            if !texts.is_empty() {
+                texts.push(&LINE_END);
+            }
+            texts.push(text);
         }
+        bare(body, inner, "messages[].content[].content[].");
     }
     if more {
         if !texts.is_empty() {
@@ -122,29 +147,39 @@ fn write_tool_message(
         texts.push(&SEE_NEXT_MESSAGE);
     }
     body.out.texts(texts);
-    write_cache(body, block, "messages[].content[].");
-    let parent = "messages[].content[].";
-    dropped::attachments(&block.attachments, SELF, parent, &mut body.out, &mut body.dropped);
+    write_cache(body, block, CONTENT);
+    dropped::attachments(&block.attachments, SELF, CONTENT, &mut body.out, &mut body.dropped);
     body.out.end_object();
-    Ok(())
+}
+
+/// Names what is attached to a block that is written as bare text and is not the model's own.
+fn bare(body: &mut Body<'_>, block: &Block, parent: &str) {
+    dropped::bare(block, parent, &mut body.dropped);
+    dropped::citations(block, parent, &mut body.dropped);
+    dropped::signature(block, parent, &mut body.dropped);
 }
 
 fn write_assistant(body: &mut Body<'_>, message: &Message) {
     begin(body, "assistant", message);
-    let parent = "messages[].content[].";
-    let mut texts: Vec<&Text> = Vec::new();
-    let (mut refusal, mut thinking, mut calls) = (None, Vec::new(), Vec::new());
+    let (mut texts, mut refusals): (Vec<&Text>, Vec<&Text>) = (Vec::new(), Vec::new());
+    let (mut thinking, mut calls, mut signed) = (Vec::new(), Vec::new(), None);
     for block in &message.blocks {
         match &block.kind {
             BlockKind::Text(text) => {
-                dropped::bare(block, parent, &mut body.dropped);
+                dropped::bare(block, CONTENT, &mut body.dropped);
                 texts.push(text);
+                let proof = proof::own(block.signature.as_ref(), CONTENT, &mut body.dropped);
+                if let Some(proof) = proof
+                    && signed.replace(proof).is_some()
+                {
+                    body.drop(format!("{CONTENT}signature"));
+                }
             }
-            BlockKind::Refusal(text) => refusal = Some(text),
+            BlockKind::Refusal(text) => refusals.push(text),
             BlockKind::ToolUse { .. } => calls.push(block),
             BlockKind::Opaque { dialect, json } if *dialect == SELF && is_call(json) => calls.push(block),
             BlockKind::Thinking(_) | BlockKind::RedactedThinking(_) => thinking.push(block),
-            other => body.drop(format!("{parent}{}", other.type_name())),
+            other => body.drop(format!("{CONTENT}{}", other.type_name())),
         }
     }
     body.out.key("content");
@@ -152,15 +187,22 @@ fn write_assistant(body: &mut Body<'_>, message: &Message) {
         true => body.out.null(),
         false => body.out.texts(texts),
     }
-    if let Some(refusal) = refusal {
+    write_annotations(body, &message.blocks);
+    if let Some(proof) = signed {
+        proof::write(proof, &mut body.out);
+    }
+    if !refusals.is_empty() {
         body.out.key("refusal");
-        body.out.text(refusal);
+        body.out.texts(refusals);
     }
     if !thinking.is_empty() {
         if body.target.quirks.echo_reasoning {
-            write_thinking(&mut body.out, thinking.into_iter());
+            let lost = write_thinking(&thinking, |sealed| sealed.meant_for(THINKING).cloned(), &mut body.out);
+            if lost == Lost::Proofs {
+                body.drop(format!("{CONTENT}signature"));
+            }
         } else {
-            body.drop(format!("{parent}thinking"));
+            body.drop(format!("{CONTENT}thinking"));
         }
     }
     if !calls.is_empty() {
@@ -174,6 +216,26 @@ fn write_assistant(body: &mut Body<'_>, message: &Message) {
     end(body, message);
 }
 
+/// The annotations of an earlier answer, as they came. Those of other vendors stay away: models do not read them, and
+/// many providers refuse the member.
+fn write_annotations(body: &mut Body<'_>, blocks: &[Block]) {
+    let mut open = false;
+    for citation in blocks.iter().flat_map(|block| &block.citations) {
+        if citation.dialect != SELF {
+            body.drop(format!("{CONTENT}citations"));
+            continue;
+        }
+        if !std::mem::replace(&mut open, true) {
+            body.out.key("annotations");
+            body.out.begin_array();
+        }
+        body.out.json(&citation.json);
+    }
+    if open {
+        body.out.end_array();
+    }
+}
+
 fn is_call(json: &crate::ir::Json) -> bool {
     json.raw().get("id").is_some()
 }
@@ -182,9 +244,11 @@ fn write_call_block(body: &mut Body<'_>, block: &Block) {
     match &block.kind {
         BlockKind::ToolUse { id, name, input } => {
             write_call_open(&mut body.out, id, name, input);
-            write_cache(body, block, "messages[].content[].");
-            let parent = "messages[].content[].";
-            dropped::attachments(&block.attachments, SELF, parent, &mut body.out, &mut body.dropped);
+            if let Some(proof) = proof::own(block.signature.as_ref(), CONTENT, &mut body.dropped) {
+                proof::write(proof, &mut body.out);
+            }
+            write_cache(body, block, CONTENT);
+            dropped::attachments(&block.attachments, SELF, CONTENT, &mut body.out, &mut body.dropped);
             body.out.end_object();
         }
         BlockKind::Opaque { json, .. } => body.out.json(json),
@@ -208,57 +272,6 @@ pub(in crate::openai_chat) fn write_call_open(out: &mut Writer, id: &Text, name:
     out.end_object();
 }
 
-/// `reasoning_content` with all text, and `thinking_blocks` where a block holds more than text.
-pub(in crate::openai_chat) fn write_thinking<'b>(
-    out: &mut Writer,
-    blocks: impl Iterator<Item = &'b Block> + Clone,
-) {
-    let texts = blocks.clone().filter_map(|block| match &block.kind {
-        BlockKind::Thinking(text) if !text.is_empty() => Some(text),
-        _ => None,
-    });
-    if texts.clone().next().is_some() {
-        out.key("reasoning_content");
-        out.texts(texts);
-    }
-    let plain = |block: &Block| matches!(block.kind, BlockKind::Thinking(_)) && block.signature.is_none();
-    if blocks.clone().all(plain) {
-        return;
-    }
-    out.key("thinking_blocks");
-    out.begin_array();
-    blocks.for_each(|block| write_thinking_block(out, &block.kind, block.signature.as_ref()));
-    out.end_array();
-}
-
-/// One element of `thinking_blocks`.
-pub(in crate::openai_chat) fn write_thinking_block(
-    out: &mut Writer,
-    kind: &BlockKind,
-    signature: Option<&Sealed>,
-) {
-    out.begin_object();
-    out.key("type");
-    match kind {
-        BlockKind::RedactedThinking(sealed) => {
-            out.string("redacted_thinking");
-            out.key("data");
-            out.text(&sealed.carried(THINKING));
-        }
-        BlockKind::Thinking(text) => {
-            out.string("thinking");
-            out.key("thinking");
-            out.text(text);
-            if let Some(signature) = signature {
-                out.key("signature");
-                out.text(&signature.carried(THINKING));
-            }
-        }
-        _ => out.string("text"),
-    }
-    out.end_object();
-}
-
 /// A string where one plain text says it all or the provider takes nothing else, else an array of parts.
 fn write_content(body: &mut Body<'_>, blocks: &[&Block], parent: &str) {
     let all_text = blocks.iter().all(|block| matches!(block.kind, BlockKind::Text(_)));
@@ -269,7 +282,7 @@ fn write_content(body: &mut Body<'_>, blocks: &[&Block], parent: &str) {
     if all_text && (simple || body.target.quirks.flatten_content) {
         let mut texts = Vec::with_capacity(blocks.len() * 2);
         for block in blocks {
-            dropped::bare(block, parent, &mut body.dropped);
+            bare(body, block, parent);
             if let BlockKind::Text(text) = &block.kind {
                 if !texts.is_empty() {
                     texts.push(&LINE_END);
@@ -307,6 +320,8 @@ fn write_part(body: &mut Body<'_>, block: &Block, parent: &str) {
         _ => out.string("text"),
     }
     write_cache(body, block, parent);
+    dropped::citations(block, parent, &mut body.dropped);
+    dropped::signature(block, parent, &mut body.dropped);
     dropped::attachments(&block.attachments, SELF, parent, &mut body.out, &mut body.dropped);
     body.out.end_object();
 }
@@ -391,28 +406,29 @@ fn write_cache(body: &mut Body<'_>, block: &Block, parent: &str) {
 }
 
 /// What the model would have to see cannot be left out without changing the meaning.
-fn check_expressible(block: &Block, index: usize) -> Result<(), Refusal> {
-    let refuse = |what: &str| Err(Refusal::invalid(format!("messages[{index}]"), what.to_owned()));
+fn check_expressible(block: &Block, path: &Path<'_>) -> Result<(), Refusal> {
     match &block.kind {
         BlockKind::ToolUse { .. } | BlockKind::Thinking(_) | BlockKind::RedactedThinking(_) => {
-            refuse(&format!("has a block of type `{}`, which has no place there", block.kind.type_name()))
+            let kind = block.kind.type_name();
+            Err(path.refuse(format_args!("is a block of type `{kind}`, which has no place there")))
         }
-        BlockKind::Opaque { dialect, .. } if *dialect != SELF => refuse(&format!(
-            "has a block of type `{}`, which this target's dialect lacks",
-            block.kind.type_name()
-        )),
-        BlockKind::Image(media) if matches!(media.source, MediaSource::File(..)) => {
-            refuse("has an image by file id, which this target's dialect lacks: send its data or URL")
+        BlockKind::Opaque { dialect, .. } if *dialect != SELF => {
+            let kind = block.kind.type_name();
+            Err(path.refuse(format_args!("is a block of type `{kind}`, which this target's dialect lacks")))
         }
-        BlockKind::Document(media) => match &media.source {
-            MediaSource::File(dialect, _) if *dialect != SELF => {
-                refuse("has a file that lies with another vendor: send its data")
-            }
-            MediaSource::Url(_) => {
-                refuse("has a document by URL, which this target's dialect lacks: send its data as base64")
-            }
-            _ => Ok(()),
-        },
+        BlockKind::Video(_) => Err(path.refuse("is a film, which this target's dialect lacks")),
+        BlockKind::Image(Media { source: MediaSource::File(..), .. }) => {
+            Err(path
+                .refuse("is an image by file id, which this target's dialect lacks: send its data or URL"))
+        }
+        BlockKind::Document(Media { source: MediaSource::File(dialect, _), .. }) if *dialect != SELF => {
+            Err(path.refuse("is a file that lies with another vendor: send its data"))
+        }
+        BlockKind::Document(Media { source: MediaSource::Url(_), .. }) => {
+            Err(path
+                .refuse("is a document by URL, which this target's dialect lacks: send its data as base64"))
+        }
+        BlockKind::Image(media) | BlockKind::Document(media) | BlockKind::Audio(media) => media.check(path),
         _ => Ok(()),
     }
 }

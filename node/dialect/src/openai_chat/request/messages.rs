@@ -6,8 +6,9 @@
 use super::parts::{self, decode_call, read_content};
 use crate::{
     Dialect, Refusal,
-    ir::{Attachment, Block, BlockKind, Json, Message, Role, Text},
+    ir::{Attachment, Block, BlockKind, Json, Message, Role, Sealed, Text},
     json::{Kind, Member, Raw, unescape},
+    openai_chat::{annotations, proof},
     read::{self, Path},
 };
 use bytes::Bytes;
@@ -36,6 +37,8 @@ struct Wire<'v> {
     refusal: Option<Text>,
     reasoning: Option<Text>,
     thinking_blocks: Option<Raw<'v>>,
+    annotations: Option<Member<'v>>,
+    proof: Option<Sealed>,
     cache: Option<Json>,
     attachments: Vec<Attachment>,
 }
@@ -66,6 +69,8 @@ impl<'v> Wire<'v> {
                 self.reasoning = value.text(owner);
             }
             "thinking_blocks" => self.thinking_blocks = Some(value),
+            "annotations" => self.annotations = Some(*member),
+            "extra_content" => self.proof = proof::read(member, owner, &mut self.attachments),
             "cache_control" => self.cache = Some(value.json(owner)),
             _ => read::attach(&mut self.attachments, SELF, member, owner),
         }
@@ -118,19 +123,20 @@ impl<'a> Messages<'a> {
     }
 
     fn assistant(&mut self, wire: Wire<'_>, path: &Path<'_>) -> Result<(), Refusal> {
-        let owner = self.owner;
-        let mut blocks = Vec::new();
-        if let Some(list) = wire.thinking_blocks {
-            let at = path.member("thinking_blocks");
-            for (i, block) in at.array(list)?.enumerate() {
-                let block = parts::thinking_block(block, owner);
-                blocks.push(block.ok_or_else(|| at.element(i).refuse("must be a thinking block"))?);
-            }
-        } else if let Some(text) = wire.reasoning.filter(|text| !text.is_empty()) {
-            blocks.push(BlockKind::Thinking(text).into());
-        }
+        let mut blocks = self.thoughts(&wire, path)?;
+        let mut attachments = wire.attachments;
         if let Some(content) = wire.content {
-            blocks.append(&mut read_content(content, &path.member("content"), owner)?);
+            blocks.append(&mut read_content(content, &path.member("content"), self.owner)?);
+        }
+        if let Some(member) = wire.annotations {
+            path.member("annotations").array(member.value).map(drop)?;
+            if !annotations::place(member.value, &mut blocks, self.owner) {
+                read::attach(&mut attachments, SELF, &member, self.owner);
+            }
+        }
+        let last_text = blocks.iter_mut().rev().find(|block| matches!(block.kind, BlockKind::Text(_)));
+        if let (Some(block), Some(proof)) = (last_text, wire.proof) {
+            block.signature = Some(proof);
         }
         if let Some(text) = wire.refusal.filter(|text| !text.is_empty()) {
             blocks.push(BlockKind::Refusal(text).into());
@@ -138,7 +144,7 @@ impl<'a> Messages<'a> {
         if let Some(calls) = wire.tool_calls {
             let at = path.member("tool_calls");
             for (i, call) in at.array(calls)?.enumerate() {
-                blocks.push(decode_call(call, owner).map_err(|what| at.element(i).refuse(what))?);
+                blocks.push(decode_call(call, self.owner).map_err(|what| at.element(i).refuse(what))?);
             }
         }
         if let Some(call) = wire.function_call {
@@ -146,14 +152,26 @@ impl<'a> Messages<'a> {
             let id = legacy_id(self.legacy_calls);
             let at = path.member("function_call");
             let kind =
-                parts::decode_function(call, id, owner).ok_or_else(|| at.refuse("must have a name"))?;
+                parts::decode_function(call, id, self.owner).ok_or_else(|| at.refuse("must have a name"))?;
             blocks.push(kind.into());
         }
         mark_last(&mut blocks, wire.cache);
         self.gathering = false;
-        let (name, attachments) = (wire.name, wire.attachments);
-        self.out.push(Message { role: Role::Assistant, blocks, name, attachments });
+        self.out.push(Message { role: Role::Assistant, blocks, name: wire.name, attachments });
         Ok(())
+    }
+
+    fn thoughts(&self, wire: &Wire<'_>, path: &Path<'_>) -> Result<Vec<Block>, Refusal> {
+        let Some(list) = wire.thinking_blocks else {
+            let text = wire.reasoning.clone().filter(|text| !text.is_empty());
+            return Ok(text.map(|text| BlockKind::Thinking(text).into()).into_iter().collect());
+        };
+        let at = path.member("thinking_blocks");
+        let read = |(i, block)| {
+            parts::thinking_block(block, self.owner)
+                .ok_or_else(|| at.element(i).refuse("must be a thinking block"))
+        };
+        at.array(list)?.enumerate().map(read).collect()
     }
 
     fn tool(&mut self, wire: Wire<'_>, path: &Path<'_>) -> Result<(), Refusal> {

@@ -4,6 +4,7 @@ use crate::{
     Dialect, Refusal,
     ir::{Block, BlockKind, Media, MediaSource, Sealed, Text},
     json::{Kind, Member, Raw, unescape},
+    openai_chat::proof,
     read::{self, Path},
 };
 use bytes::Bytes;
@@ -144,6 +145,7 @@ pub(in crate::openai_chat) fn decode_call(value: Raw<'_>, owner: &Bytes) -> Resu
         match &*unescape(member.key) {
             "id" | "type" | "function" | "index" => {}
             "cache_control" => block.cache = Some(member.value.json(owner)),
+            "extra_content" => block.signature = proof::read(&member, owner, &mut block.attachments),
             _ => read::attach(&mut block.attachments, SELF, &member, owner),
         }
     }
