@@ -37,6 +37,7 @@ const NAMES: [(Features, &[&str]); 15] = [
             r#""reasoning""#,
             r#""thinking""#,
             r#""output_config""#,
+            r#""outputConfig""#,
             r#""thinkingConfig""#,
             r#""thinking_config""#,
             r#""additionalModelRequestFields""#,

@@ -113,7 +113,10 @@ impl BlockKind {
             Self::RedactedThinking(_) => "redacted_thinking",
             Self::Refusal(_) => "refusal",
             Self::Opaque { json, .. } => {
-                return json.raw().get("type").and_then(Raw::string).unwrap_or(Cow::Borrowed("unknown"));
+                let typed = json.raw().get("type").and_then(Raw::string);
+                // Some vendors say it by the name of the only member.
+                let named = || json.raw().members().next().map(|member| crate::json::unescape(member.key));
+                return typed.or_else(named).unwrap_or(Cow::Borrowed("unknown"));
             }
         })
     }
