@@ -9,7 +9,7 @@ use super::{
 use crate::{
     DecodeEvents, Dialect, frame,
     ir::{BlockStart, Delta, Event, Sealed, Text},
-    json::Raw,
+    json::{self, Raw},
 };
 use bytes::Bytes;
 use response::{Called, decode_stop, stop_sequence};
@@ -125,7 +125,7 @@ impl Reader {
     }
 
     fn block_start(&mut self, root: Raw<'_>, owner: &Bytes, out: &mut Vec<Event>) -> Result<(), String> {
-        let start = root.get("start").ok_or("a block that opens with nothing")?;
+        let start = object(root, "start").ok_or("a block that opens with nothing")?;
         let wire = wire_index(root);
         self.block_stop(wire, out);
         let text = |value: Raw<'_>, name| value.get(name).and_then(|text: Raw<'_>| text.text(owner));
@@ -145,7 +145,7 @@ impl Reader {
     }
 
     fn delta(&mut self, root: Raw<'_>, owner: &Bytes, out: &mut Vec<Event>) -> Result<(), String> {
-        let Some(delta) = root.get("delta") else { return Ok(()) };
+        let Some(delta) = object(root, "delta") else { return Ok(()) };
         let wire = wire_index(root);
         let open = self.open.iter().find(|open| open.wire == wire).map(|open| (open.index, open.kind));
         let opaque = |index| {
@@ -206,6 +206,10 @@ impl Reader {
     }
 }
 
+fn object<'v>(root: Raw<'v>, name: &str) -> Option<Raw<'v>> {
+    root.get(name).filter(|value| value.kind() == json::Kind::Object)
+}
+
 fn wire_index(root: Raw<'_>) -> u64 {
     root.get("contentBlockIndex").and_then(Raw::u64).unwrap_or(0)
 }
@@ -249,22 +253,27 @@ fn read_piece(delta: Raw<'_>, owner: &Bytes) -> Piece {
 mod tests {
     use super::*;
 
+    fn see(reader: &mut Reader, name: &str, data: &str) -> Vec<Event> {
+        let mut events = Vec::new();
+        let event = frame::Event { raw: b"", name: name.as_bytes(), data: Some(data.as_bytes().into()) };
+        reader.decode(&event, &mut events).unwrap();
+        events
+    }
+
     #[test]
     fn the_answer_is_whole_before_its_usage() {
-        let (mut reader, mut events) = (Reader::default(), Vec::new());
-        let mut see = |reader: &mut Reader, name: &str, data: &str| {
-            let event = frame::Event { raw: b"", name: name.as_bytes(), data: Some(data.as_bytes().into()) };
-            reader.decode(&event, &mut events).unwrap();
-            reader.ended()
-        };
-        assert!(!see(&mut reader, "messageStart", r#"{"role":"assistant"}"#));
-        assert!(!see(&mut reader, "contentBlockDelta", r#"{"delta":{"text":"a"},"contentBlockIndex":0}"#));
-        assert!(see(&mut reader, "messageStop", r#"{"stopReason":"end_turn"}"#));
-        assert!(see(&mut reader, "metadata", r#"{"usage":{"inputTokens":1}}"#));
-        assert!(matches!(events.as_slice(), [.., Event::Stop { .. }, Event::Usage(_), Event::End]));
+        let mut reader = Reader::default();
+        see(&mut reader, "messageStart", r#"{"role":"assistant"}"#);
+        see(&mut reader, "contentBlockDelta", r#"{"delta":{"text":"a"},"contentBlockIndex":0}"#);
+        assert!(!reader.ended());
+        let stop = see(&mut reader, "messageStop", r#"{"stopReason":"end_turn"}"#);
+        assert!(matches!(stop.as_slice(), [Event::BlockStop { .. }, Event::Stop { .. }]) && reader.ended());
+        let end = see(&mut reader, "metadata", r#"{"usage":{"inputTokens":1}}"#);
+        assert!(matches!(end.as_slice(), [Event::Usage(_), Event::End]) && reader.ended());
 
         let mut reader = Reader::default();
         see(&mut reader, "messageStop", r#"{"stopReason":"end_turn"}"#);
-        assert!(!see(&mut reader, "internalServerException", r#"{"message":"x"}"#));
+        see(&mut reader, "internalServerException", r#"{"message":"x"}"#);
+        assert!(!reader.ended());
     }
 }
