@@ -5,7 +5,7 @@ use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
 /// Names of all dialects without which a feature is not needed, with their quotes: in a text those would be escaped.
-const NAMES: [(Features, &[&str]); 15] = [
+const NAMES: [(Features, &[&str]); 16] = [
     (Features::TOOLS, TOOLS),
     (Features::CHOICES, &[r#""n""#, r#""candidateCount""#, r#""candidate_count""#]),
     (Features::IMAGES, MEDIA),
@@ -58,6 +58,7 @@ const NAMES: [(Features, &[&str]); 15] = [
         &[r#""tools""#, r#""web_search_options""#, r#""mcp_servers""#, r#""toolConfig""#, r#""connectors""#],
     ),
     (Features::STREAMING, &[r#""stream""#]),
+    (Features::GUARDRAILS, &[r#""guardrailConfig""#]),
 ];
 
 /// Of calls, their results, and tools.

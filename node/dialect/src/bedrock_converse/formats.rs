@@ -81,6 +81,16 @@ impl Form {
         }
     }
 
+    /// What people call one.
+    pub(super) const fn shown(self) -> &'static str {
+        match self {
+            Self::Image => "an image",
+            Self::Document => "a document",
+            Self::Audio => "sound",
+            Self::Video => "a video",
+        }
+    }
+
     /// The media type of a format; one that is not known is one of this kind.
     pub(super) fn media_type(self, format: &Text) -> Text {
         let known = self.table().iter().find(|(word, _)| format.is(word));

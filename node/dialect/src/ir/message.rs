@@ -1,7 +1,7 @@
 //! Messages and their blocks.
 
 use super::{Citation, Json, Sealed, Text};
-use crate::{Dialect, json::Raw};
+use crate::Dialect;
 use std::borrow::Cow;
 
 /// Who speaks.
@@ -112,12 +112,7 @@ impl BlockKind {
             Self::Thinking(_) => "thinking",
             Self::RedactedThinking(_) => "redacted_thinking",
             Self::Refusal(_) => "refusal",
-            Self::Opaque { json, .. } => {
-                let typed = json.raw().get("type").and_then(Raw::string);
-                // Some vendors say it by the name of the only member.
-                let named = || json.raw().members().next().map(|member| crate::json::unescape(member.key));
-                return typed.or_else(named).unwrap_or(Cow::Borrowed("unknown"));
-            }
+            Self::Opaque { json, .. } => return json.type_name(),
         })
     }
 }

@@ -136,7 +136,7 @@ pub(crate) fn requests() -> impl Strategy<Value = Request> {
     let numbers = (number(&["0.5", "1.0"]), number(&["40"]), option::of(20_000..100_000_u64));
     let rest = (
         vec(text(), 0..3),
-        attachment(SELF, "guardrailConfig"),
+        attachment(SELF, "requestMetadata"),
         attachment(SELF, "additionalModelRequestFields.anthropic_beta"),
     );
     (turns, tools, reasoning(), output, (numbers, rest)).prop_map(

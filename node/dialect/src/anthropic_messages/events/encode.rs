@@ -9,7 +9,6 @@ use super::frame;
 use crate::{
     Dialect, EncodeEvents, StreamContext, dropped,
     ir::{BlockStart, Citation, Delta, Event, StopReason, Text, Usage},
-    json::Raw,
 };
 use std::collections::VecDeque;
 
@@ -204,8 +203,7 @@ impl Writer {
             BlockStart::ToolUse { .. } => Takes::Input,
             BlockStart::RedactedThinking(_) => Takes::Nothing,
             BlockStart::Opaque { dialect, json } if *dialect != SELF => {
-                let kind = json.raw().get("type").and_then(Raw::string).unwrap_or_default();
-                dropped::note(dropped, format!("choices[].delta.{kind}"));
+                dropped::note(dropped, format!("choices[].delta.{}", json.type_name()));
                 self.open = Some(Open { index, wire: None, takes: Takes::Nothing });
                 return;
             }

@@ -18,6 +18,7 @@ pub(in crate::anthropic_messages) const LACKS: Features = Features::CHOICES
     .with(Features::VIDEO)
     .with(Features::AUDIO_OUTPUT)
     .with(Features::IMAGE_OUTPUT)
+    .with(Features::GUARDRAILS)
     .with(Features::SERVER_TOOLS);
 
 /// Writes a request.

@@ -149,9 +149,8 @@ impl Wire {
                 frames::block_start(out, self.next, block);
                 (Takes::Opaque, true)
             }
-            BlockStart::Opaque { dialect, json } => {
-                let kind = crate::ir::BlockKind::Opaque { dialect: *dialect, json: json.clone() };
-                dropped::note(dropped, format!("content[].{}", kind.type_name()));
+            BlockStart::Opaque { json, .. } => {
+                dropped::note(dropped, format!("content[].{}", json.type_name()));
                 (Takes::Unexpressible, false)
             }
         };
@@ -177,7 +176,7 @@ impl Wire {
             Delta::Citation(_) => dropped::note(dropped, "content[].citations"),
             Delta::Signature(_) => dropped::note(dropped, "content[].signature"),
             Delta::Opaque { json, .. } => {
-                for member in json.raw().members() {
+                for member in json.raw().members().filter(|member| !member.is("type")) {
                     dropped::note(dropped, format!("content[].{}", unescape(member.key)));
                 }
             }

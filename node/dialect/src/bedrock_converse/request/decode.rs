@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Dialect, Envelope, Refusal,
-    ir::{Json, Message, OutputFormat, Reasoning, Request, Text},
+    ir::{Features, Json, Message, OutputFormat, Reasoning, Request, Text},
     json::{Member, Raw, unescape},
     read::{self, Path, ROOT},
 };
@@ -59,6 +59,10 @@ impl Draft<'_> {
             "additionalModelResponseFieldPaths" if fields::asks_for_stop_sequence(value) => {}
             // The per-request fallbacks of the gateway: no provider sees them.
             "fallbacks" => {}
+            "guardrailConfig" => {
+                request.needs.add(Features::GUARDRAILS);
+                read::attach(&mut request.attachments, SELF, member, owner);
+            }
             _ => read::attach(&mut request.attachments, SELF, member, owner),
         }
         Ok(())

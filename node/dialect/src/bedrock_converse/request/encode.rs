@@ -96,13 +96,14 @@ fn write_inference(body: &mut Body<'_>, request: &Request, asked: &Asked, family
     });
     let top_p = sampling.top_p.as_ref().filter(|top_p| {
         // Newer models of Anthropic refuse both at once; 1 is what is so anyway.
-        let beside_temperature = family == Family::Claude && sampling.temperature.is_some();
+        let beside_temperature = sampling.temperature.is_some();
         let low = asked.thinks() && number(top_p) < 0.95;
-        if low || no_sampling || (beside_temperature && number(top_p) < 1.0) {
+        let second = beside_temperature && number(top_p) < 1.0 && family == Family::Claude;
+        if low || no_sampling || second {
             body.drop("top_p");
             return false;
         }
-        !beside_temperature
+        !beside_temperature || number(top_p) < 1.0 || !family.reads_claude()
     });
     // Models of Anthropic refuse stop texts of white space alone.
     let unusable = |text: &Text| text.is_empty() || (family == Family::Claude && text.is_blank());

@@ -87,18 +87,18 @@ pub(super) fn expressible(
 
 /// The bytes must come along, in one of the formats.
 fn check_media(form: Form, media: &Media) -> Result<(), String> {
-    let name = form.name();
+    let name = form.shown();
     match &media.source {
         MediaSource::Plain(_) => Ok(()),
         MediaSource::File(dialect, _) if *dialect == SELF => Ok(()),
-        MediaSource::File(..) => Err(format!("has a {name} that lies with another vendor: send its data")),
+        MediaSource::File(..) => Err(format!("has {name} that lies with another vendor: send its data")),
         MediaSource::Url(_) => {
-            Err(format!("has a {name} by URL, which this target's dialect lacks: send its data as base64"))
+            Err(format!("has {name} by URL, which this target's dialect lacks: send its data as base64"))
         }
         MediaSource::Base64(_) if form.format(media).is_none() => {
             let media_type = media.media_type_or_guess();
             let media_type = media_type.plain();
-            Err(format!("has a {name} of type `{media_type}`, which this target's dialect lacks"))
+            Err(format!("has {name} of type `{media_type}`, which this target's dialect lacks"))
         }
         MediaSource::Base64(_) => Ok(()),
     }

@@ -3,7 +3,7 @@
 use super::{
     encode_tools::Offer,
     fields::{PARENT, STOP_SEQUENCE_PATHS, inside},
-    reasoning::Asked,
+    reasoning::{Asked, member_path},
 };
 use crate::{
     Dialect,
@@ -99,7 +99,7 @@ fn write_reasoning(out: &mut Writer, request: &Request, asked: &Asked, dropped: 
             out.key_escaped(attachment.name.escaped());
             out.json(&attachment.value);
         } else {
-            dropped::note(dropped, format!("reasoning.{}", attachment.name.plain()));
+            dropped::note(dropped, member_path(attachment));
         }
     }
     out.end_object();

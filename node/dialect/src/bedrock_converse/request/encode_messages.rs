@@ -121,7 +121,7 @@ impl<'r> Conversation<'r> {
             turn.blocks.iter().for_each(|block| blocks.write(body, block));
             let is_document = |block: &&Block| matches!(block.kind, BlockKind::Document(_));
             let is_text = |block: &&Block| matches!(block.kind, BlockKind::Text(_));
-            if turn.blocks.iter().any(|b| is_document(b)) && !turn.blocks.iter().any(|b| is_text(b)) {
+            if turn.blocks.iter().any(is_document) && !turn.blocks.iter().any(is_text) {
                 write_text(body, SEE_DOCUMENT);
             }
             end(body);

@@ -17,11 +17,10 @@ pub(super) const PARENT: &str = "additionalModelRequestFields";
 /// What is asked for so that the answer names the stop text that was hit: of whole answers, and of streamed ones.
 pub(super) const STOP_SEQUENCE_PATHS: [&str; 2] = ["/stop_sequence", "/delta/stop_sequence"];
 
-/// Whether just those paths are asked for.
+/// Whether nothing but those is asked for: wherever the stop text is known, the answer has it anyway.
 pub(super) fn asks_for_stop_sequence(value: Raw<'_>) -> bool {
-    let mut paths = value.elements();
-    STOP_SEQUENCE_PATHS.iter().all(|known| paths.next().is_some_and(|path| path.is_str(known)))
-        && paths.next().is_none()
+    let known = |path: Raw<'_>| STOP_SEQUENCE_PATHS.iter().any(|known| path.is_str(known));
+    value.kind() == Kind::Array && value.elements().all(known)
 }
 
 /// The members that mean what others say elsewhere.

@@ -1,11 +1,11 @@
 //! How reasoning is asked for: each family of models is told in its own words.
 
 use crate::{
-    Target,
+    Dialect, Target,
     anthropic_messages::Thinking,
     bedrock_converse::family::Family,
     body::Body,
-    ir::{Reasoning, Request, Text, ToolChoice},
+    ir::{Attachment, Reasoning, Request, Text, ToolChoice},
 };
 
 /// What is said about reasoning.
@@ -35,7 +35,7 @@ impl Asked {
         }
         let Some(reasoning) = &request.reasoning else { return Self::Nothing };
         for attachment in &reasoning.attachments {
-            body.drop(format!("reasoning.{}", attachment.name.plain()));
+            body.drop(member_path(attachment));
         }
         match family {
             Family::Nova2 if !reasoning.enabled => Self::Nothing,
@@ -69,6 +69,15 @@ impl Asked {
             _ => None,
         }
     }
+}
+
+/// How a client would call a member of what it said about reasoning.
+pub(super) fn member_path(attachment: &Attachment) -> String {
+    let parent = match attachment.dialect {
+        Dialect::AnthropicMessages => "thinking",
+        _ => "reasoning",
+    };
+    format!("{parent}.{}", attachment.name.plain())
 }
 
 /// The efforts that all know who know any.

@@ -401,6 +401,10 @@ fn check_expressible(block: &Block, index: usize) -> Result<(), Refusal> {
             "has a block of type `{}`, which this target's dialect lacks",
             block.kind.type_name()
         )),
+        BlockKind::Video(_) => refuse("has a video, which this target's dialect lacks"),
+        BlockKind::Audio(media) if matches!(media.source, MediaSource::File(..)) => {
+            refuse("has sound by file id, which this target's dialect lacks: send its data")
+        }
         BlockKind::Image(media) if matches!(media.source, MediaSource::File(..)) => {
             refuse("has an image by file id, which this target's dialect lacks: send its data or URL")
         }
