@@ -10,10 +10,16 @@ pub(crate) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Opens the object and writes the model.
-    pub(crate) fn new(target: &'a Target<'a>, bytes: usize) -> Self {
+    /// Opens the object of a dialect that has the model in the path.
+    pub(crate) fn without_model(target: &'a Target<'a>, bytes: usize) -> Self {
         let mut body = Self { out: Writer::with_capacity(bytes), target, dropped: Vec::new() };
         body.out.begin_object();
+        body
+    }
+
+    /// Opens the object and writes the model.
+    pub(crate) fn new(target: &'a Target<'a>, bytes: usize) -> Self {
+        let mut body = Self::without_model(target, bytes);
         if body.member("model") {
             body.out.string(target.model);
         }

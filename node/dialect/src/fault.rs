@@ -61,7 +61,9 @@ impl Words<'_> {
 fn from_object(status: Option<u16>, root: Raw<'_>, body: Bytes) -> Fault {
     let inner = root.get("error").filter(|error| !error.is_null());
     let holder = inner.filter(|error| error.kind() == Kind::Object).unwrap_or(root);
-    let message = holder.get("message").or(inner).or_else(|| root.get("detail")).unwrap_or(holder);
+    let message = holder.get("message").or(inner).or_else(|| root.get("detail"));
+    // Amazon's front doors have their own spelling.
+    let message = message.or_else(|| root.get("Message")).unwrap_or(holder);
     let message = match message.string() {
         Some(text) => bounded(&text, MESSAGE_BYTES_MAX),
         None => excerpt(message.bytes()),
@@ -72,7 +74,8 @@ fn from_object(status: Option<u16>, root: Raw<'_>, body: Bytes) -> Fault {
             plain.unwrap_or_else(|| String::from_utf8_lossy(value.bytes()))
         })
     };
-    let words = Words { kind: word("type"), code: word("code"), param: word("param") };
+    let kind = word("type").or_else(|| root.get("__type").and_then(Raw::string).map(amazon_type));
+    let words = Words { kind, code: word("code"), param: word("param") };
     let status = status.unwrap_or_else(|| status_of(&words));
     let category = classify(status, &words, &message);
     let keep = |word: Option<Cow<'_, str>>| word.map(|word| bounded(&word, WORD_BYTES_MAX));
@@ -84,6 +87,23 @@ fn from_object(status: Option<u16>, root: Raw<'_>, body: Bytes) -> Fault {
         param: keep(words.param),
         body,
     }
+}
+
+/// The type alone of `com.amazon.coral.validate#ValidationException:http://...`.
+fn amazon_type(word: Cow<'_, str>) -> Cow<'_, str> {
+    let bare = word.rsplit('#').next().unwrap_or_default();
+    let bare = bare.split(':').next().unwrap_or_default();
+    if bare.len() == word.len() { word } else { Cow::Owned(bare.to_owned()) }
+}
+
+/// A message, as long as one is kept.
+pub(crate) fn message(text: &str) -> String {
+    bounded(text, MESSAGE_BYTES_MAX)
+}
+
+/// A code, as long as one is kept.
+pub(crate) fn word(text: &str) -> String {
+    bounded(text, WORD_BYTES_MAX)
 }
 
 /// The status that the vendors give for a type or code.
@@ -119,8 +139,13 @@ fn classify(status: u16, words: &Words<'_>, message: &str) -> Category {
     let lower = message.to_ascii_lowercase();
     let says = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
     let refused = matches!(status, 400 | 404 | 409 | 413 | 422);
-    if words.any(&["insufficient_quota", "billing_error", "billing_not_active", "insufficient_balance"])
-        || status == 402
+    if words.any(&[
+        "insufficient_quota",
+        "billing_error",
+        "billing_not_active",
+        "insufficient_balance",
+        "ServiceQuotaExceededException",
+    ]) || status == 402
         || (matches!(status, 400 | 403 | 429) && says(QUOTA))
     {
         return Category::Quota;
@@ -145,8 +170,11 @@ fn classify(status: u16, words: &Words<'_>, message: &str) -> Category {
     {
         return Category::UnsupportedParameter;
     }
-    if words.any(&["overloaded_error"]) {
+    if words.any(&["overloaded_error", "ModelNotReadyException"]) {
         return Category::Overloaded;
+    }
+    if words.any(AMAZON_CREDENTIALS) {
+        return Category::Authentication;
     }
     by_status(status)
 }
@@ -159,12 +187,23 @@ const fn by_status(status: u16) -> Category {
         404 | 410 => Category::NotFound,
         408 | 504 | 524 => Category::Timeout,
         413 => Category::TooLarge,
+        // Amazon's word for a model that failed.
+        424 => Category::Api,
         429 => Category::RateLimit,
         503 | 529 => Category::Overloaded,
         400..=499 => Category::InvalidRequest,
         _ => Category::Api,
     }
 }
+
+/// Come with a 403 or 400.
+const AMAZON_CREDENTIALS: &[&str] = &[
+    "UnrecognizedClientException",
+    "ExpiredTokenException",
+    "InvalidSignatureException",
+    "IncompleteSignatureException",
+    "MissingAuthenticationTokenException",
+];
 
 const QUOTA: &[&str] = &[
     "credit balance is too low",
@@ -191,6 +230,7 @@ const CONTEXT_TOO_LONG: &[&str] = &[
     "longer than the model's context",
     "reduce the length of the messages",
     "too many input tokens",
+    "input tokens exceeded",
     "too large for model",
 ];
 
@@ -204,6 +244,7 @@ const CONTENT_POLICY: &[&str] = &[
     "usage policies",
     "flagged by",
     "output blocked by",
+    "blocked by our content filters",
 ];
 
 const MODEL_GONE: &[&str] = &[
@@ -213,6 +254,9 @@ const MODEL_GONE: &[&str] = &[
     "unknown model",
     "is not a valid model",
     "invalid model",
+    "model identifier is invalid",
+    "from the provided model identifier",
+    "on-demand throughput isn",
     "does not exist or you do not have access",
     "has been deprecated",
     "has been decommissioned",
@@ -227,6 +271,8 @@ const UNSUPPORTED_PARAMETER: &[&str] = &[
     "is not supported with this model",
     "is not supported by this model",
     "does not support",
+    "this model doesn't support",
+    "extraneous key",
 ];
 
 /// The text of a body that is not the vendor's JSON: marks and runs of white space become one space, and it is cut.
@@ -298,6 +344,15 @@ mod tests {
             (400, r#"[{"error":{"code":400,"message":"API key not valid","status":"INVALID_ARGUMENT"}}]"#, InvalidRequest),
             (422, r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#, InvalidRequest),
             (500, r#"{"error":"boom"}"#, Api),
+            (400, r#"{"message":"The provided model identifier is invalid.","__type":"ValidationException"}"#, NotFound),
+            (400, r#"{"message":"This model doesn't support tool use."}"#, UnsupportedParameter),
+            (400, r#"{"message":"Input is too long for requested model."}"#, ContextTooLong),
+            (403, r#"{"Message":"no","__type":"com.amazon.coral.service#UnrecognizedClientException"}"#, Authentication),
+            (403, r#"{"message":"You don't have access to the model with the specified model ID."}"#, Permission),
+            (400, r#"{"message":"Too many tokens per day","__type":"ServiceQuotaExceededException:http://x"}"#, Quota),
+            (429, r#"{"message":"The model is loading","__type":"ModelNotReadyException"}"#, Overloaded),
+            (424, r#"{"message":"The model failed","__type":"ModelErrorException"}"#, Api),
+            (408, r#"{"message":"Model has timed out in processing the request"}"#, Timeout),
             (502, "<html><title>502 Bad Gateway</title></html>", Api),
             (504, "", Timeout),
         ];
@@ -312,6 +367,10 @@ mod tests {
         assert_eq!((known.message.as_str(), known.code.as_deref()), ("m", Some("c")));
         assert_eq!(known.param.as_deref(), Some("max_tokens"));
         assert!(!known.body.is_empty());
+
+        let amazon =
+            fault(403, r#"{"Message":"no","__type":"com.amazon.coral.service#AccessDeniedException"}"#);
+        assert_eq!((amazon.message.as_str(), amazon.code.as_deref()), ("no", Some("AccessDeniedException")));
 
         let html = fault(502, "<html>\n<head><title>502 Bad Gateway</title></head><body>nginx</body></html>");
         assert_eq!(html.message, "502 Bad Gateway nginx");

@@ -5,7 +5,7 @@ use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
 /// Names of all dialects without which a feature is not needed, with their quotes: in a text those would be escaped.
-const NAMES: [(Features, &[&str]); 15] = [
+const NAMES: [(Features, &[&str]); 16] = [
     (Features::TOOLS, TOOLS),
     (Features::CHOICES, &[r#""n""#, r#""candidateCount""#, r#""candidate_count""#]),
     (Features::IMAGES, MEDIA),
@@ -37,6 +37,7 @@ const NAMES: [(Features, &[&str]); 15] = [
             r#""reasoning""#,
             r#""thinking""#,
             r#""output_config""#,
+            r#""outputConfig""#,
             r#""thinkingConfig""#,
             r#""thinking_config""#,
             r#""additionalModelRequestFields""#,
@@ -64,6 +65,7 @@ const NAMES: [(Features, &[&str]); 15] = [
         ],
     ),
     (Features::STREAMING, &[r#""stream""#]),
+    (Features::GUARDRAILS, &[r#""guardrailConfig""#]),
 ];
 
 /// Of calls, their results, and tools.

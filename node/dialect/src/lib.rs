@@ -35,8 +35,12 @@ mod body;
 mod dropped;
 mod edit;
 mod fault;
+mod in_turn;
 mod read;
 mod usage;
 
 mod anthropic_messages;
+mod bedrock_converse;
 mod openai_chat;
+
+pub use bedrock_converse::error_type as bedrock_error_type;

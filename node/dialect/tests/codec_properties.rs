@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use strategies::{
     answers::{any_events, fold, normal, stream},
+    bedrock_converse,
     json::{any_json, mutated},
 };
 use trestle_dialect::{
@@ -30,13 +31,15 @@ fn generous() -> Quirks {
     Quirks { cache_control: true, echo_reasoning: true, top_k: true, adaptive_thinking, ..Quirks::default() }
 }
 
-fn target(quirks: &Quirks) -> Target<'_> {
-    Target { model: "m", quirks, params: &[], wants_max_completion_tokens: false }
+fn target(dialect: Dialect, quirks: &Quirks) -> Target<'_> {
+    // Where the model decides what is sent, one that takes most.
+    let model = if dialect == Dialect::BedrockConverse { "anthropic.m" } else { "m" };
+    Target { model, quirks, params: &[], wants_max_completion_tokens: false }
 }
 
 fn request_survives(dialect: Dialect, request: &Request) -> Result<(), TestCaseError> {
     let quirks = generous();
-    let encoded = outbound(dialect).encode_request(request, &target(&quirks)).unwrap();
+    let encoded = outbound(dialect).encode_request(request, &target(dialect, &quirks)).unwrap();
     prop_assert_eq!(&encoded.dropped, &malformed(dialect, &encoded.dropped));
     let envelope = Envelope::parse(encoded.body.into()).unwrap();
     let back = inbound(dialect).decode_request(&envelope).unwrap();
@@ -46,7 +49,7 @@ fn request_survives(dialect: Dialect, request: &Request) -> Result<(), TestCaseE
 
 /// Only malformed arguments are named, and they come back.
 fn malformed(dialect: Dialect, dropped: &[String]) -> Vec<String> {
-    let known = dialect == Dialect::AnthropicMessages && !dropped.is_empty();
+    let known = dialect != Dialect::OpenAiChat && !dropped.is_empty();
     known.then(|| "messages[].tool_calls[].function.arguments".to_owned()).into_iter().collect()
 }
 
@@ -87,14 +90,14 @@ fn request_is_handled(body: &Value) -> Result<(), TestCaseError> {
     let Ok(envelope) = Envelope::parse(body.to_string().into()) else { return Ok(()) };
     let quirks = Quirks { developer_role: false, flatten_content: true, ..generous() };
     for dialect in Dialect::ALL {
-        let (edits, _) = outbound(dialect).edit_request(&envelope, &target(&quirks)).unwrap();
+        let (edits, _) = outbound(dialect).edit_request(&envelope, &target(dialect, &quirks)).unwrap();
         let edited = edits.apply(&envelope).concat();
         prop_assert!(Raw::parse(&edited).is_ok(), "{}", String::from_utf8_lossy(&edited));
         inbound(dialect).wants_usage(&envelope);
         let Ok(request) = inbound(dialect).decode_request(&envelope) else { continue };
         for other in Dialect::ALL {
             for quirks in [&quirks, &Quirks::default()] {
-                if let Ok(encoded) = outbound(other).encode_request(&request, &target(quirks)) {
+                if let Ok(encoded) = outbound(other).encode_request(&request, &target(other, quirks)) {
                     let text = String::from_utf8_lossy(&encoded.body);
                     prop_assert!(Raw::parse(&encoded.body).is_ok(), "{text}");
                 }
@@ -168,7 +171,7 @@ fn seed_request() -> impl Strategy<Value = Value> {
                 "content": [{"type": "image", "source": {"type": "base64", "data": "AA=="}}]}]}],
         "tools": [{"name": "f", "input_schema": {}}], "tool_choice": {"type": "any"},
         "thinking": {"type": "enabled", "budget_tokens": 2000}, "output_config": {"effort": "low"}});
-    prop_oneof![mutated(openai), mutated(anthropic), any_json()]
+    prop_oneof![mutated(openai), mutated(anthropic), mutated(bedrock_converse::request()), any_json()]
 }
 
 fn seed_answer() -> impl Strategy<Value = Value> {
@@ -186,7 +189,8 @@ fn seed_answer() -> impl Strategy<Value = Value> {
         {"type": "thinking", "thinking": "t", "signature": "s"}],
         "usage": {"input_tokens": 1, "output_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": 1}}});
     let error = json!({"type": "error", "error": {"type": "t", "message": "m", "code": 1, "param": "p"}});
-    prop_oneof![mutated(openai), mutated(anthropic), mutated(error), any_json()]
+    let bedrock = bedrock_converse::answer();
+    prop_oneof![mutated(openai), mutated(anthropic), mutated(bedrock), mutated(error), any_json()]
 }
 
 fn seed_event() -> impl Strategy<Value = Value> {
@@ -207,8 +211,9 @@ fn seed_event() -> impl Strategy<Value = Value> {
     let close = json!({"type": "content_block_stop", "index": 0});
     let end = json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}});
     let last = json!({"type": "message_stop"});
-    let seeds = [delta, stop, start, block, more, cite, close, end, last];
-    let whole = proptest::sample::select(seeds.to_vec());
+    let mut seeds = vec![delta, stop, start, block, more, cite, close, end, last];
+    seeds.extend(bedrock_converse::events());
+    let whole = proptest::sample::select(seeds);
     prop_oneof![3 => whole.clone(), 3 => whole.prop_flat_map(mutated), 1 => any_json()]
 }
 
@@ -223,6 +228,17 @@ proptest! {
     #[test]
     fn anthropic_requests_survive(request in strategies::requests::anthropic()) {
         request_survives(Dialect::AnthropicMessages, &request)?;
+    }
+
+    #[test]
+    fn bedrock_requests_survive(request in bedrock_converse::requests()) {
+        request_survives(Dialect::BedrockConverse, &request)?;
+    }
+
+    #[test]
+    fn bedrock_answers_survive(response in bedrock_converse::answers()) {
+        response_survives(Dialect::BedrockConverse, &response)?;
+        stream_survives(Dialect::BedrockConverse, &response)?;
     }
 
     #[test]

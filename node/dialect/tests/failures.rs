@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
-use trestle_dialect::{Attempt, Category, Dialect, Failure, inbound};
+use trestle_dialect::{Attempt, Category, Dialect, Failure, bedrock_error_type, inbound};
 
 fn failure<'a>(category: Category, attempts: &'a [Attempt]) -> Failure<'a> {
     Failure {
@@ -38,6 +38,10 @@ fn bodies_have_the_vendors_shape() {
     let anthropic = format!(
         r#"{{"type":"error","error":{{"type":"api_error","message":"It \"broke\".","code":"upstream_failed",{tried}}},"request_id":"req-1"}}"#
     );
+    let bedrock = format!(
+        r#"{{"message":"It \"broke\".","__type":"InternalServerException","code":"upstream_failed","request_id":"req-1",{tried}}}"#
+    );
+    assert_eq!(text(Dialect::BedrockConverse), bedrock);
     assert_eq!(text(Dialect::OpenAiChat), openai);
     assert_eq!(text(Dialect::AnthropicMessages), anthropic);
 }
@@ -80,6 +84,40 @@ fn every_category_has_its_type() {
 }
 
 #[test]
+#[rustfmt::skip]
+fn every_category_has_its_exception() {
+    use Category::*;
+    let cases = [
+        // category, type of the answer, exception in a stream
+        (InvalidRequest, "ValidationException", "validationException"),
+        (ContextTooLong, "ValidationException", "validationException"),
+        (ContentPolicy, "ValidationException", "validationException"),
+        (UnsupportedParameter, "ValidationException", "validationException"),
+        (TooLarge, "ValidationException", "validationException"),
+        (Authentication, "AccessDeniedException", "validationException"),
+        (Permission, "AccessDeniedException", "validationException"),
+        (NotFound, "ResourceNotFoundException", "validationException"),
+        (RateLimit, "ThrottlingException", "throttlingException"),
+        (Quota, "ServiceQuotaExceededException", "throttlingException"),
+        (Overloaded, "ServiceUnavailableException", "serviceUnavailableException"),
+        (Timeout, "ModelTimeoutException", "modelStreamErrorException"),
+        (Api, "InternalServerException", "internalServerException"),
+    ];
+    for (category, kind, exception) in cases {
+        let codec = inbound(Dialect::BedrockConverse);
+        let body = codec.encode_failure(&failure(category, &[]));
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!((body["__type"].as_str(), bedrock_error_type(category)), (Some(kind), kind));
+        // What clients look for to shorten a conversation.
+        let told = body["message"].as_str().unwrap().starts_with("Input is too long for requested model");
+        assert_eq!(told, category == ContextTooLong);
+        let bytes = codec.encode_failure_event(&failure(category, &[]));
+        let event = Dialect::BedrockConverse.framing().events(&bytes).next().unwrap();
+        assert_eq!(event.name, exception.as_bytes());
+    }
+}
+
+#[test]
 fn events_end_no_stream() {
     for dialect in Dialect::ALL {
         let bytes = inbound(dialect).encode_failure_event(&failure(Category::Overloaded, &[]));
@@ -87,6 +125,7 @@ fn events_end_no_stream() {
         assert_eq!(events.len(), 1, "one event, and no end");
         let name = match dialect {
             Dialect::AnthropicMessages => "error",
+            Dialect::BedrockConverse => "serviceUnavailableException",
             _ => "",
         };
         assert_eq!(events[0].name, name.as_bytes());

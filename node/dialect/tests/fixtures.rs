@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use trestle_dialect::{
-    Dialect, Encoded, Envelope, Framing, Quirks, StreamContext, Target, inbound,
+    Dialect, Encoded, Envelope, Framing, Quirks, StreamContext, Target, frame, inbound,
     ir::{Event, Message},
     json, outbound,
 };
@@ -84,7 +84,7 @@ fn response(dialect: Dialect, body: &Bytes) -> String {
 fn events(dialect: Dialect, body: &Bytes) -> String {
     let mut reader = outbound(dialect).decode_events();
     let (mut text, mut all) = (String::new(), Vec::new());
-    for event in dialect.framing().events(body) {
+    for event in split(dialect, body) {
         let mut decoded = Vec::new();
         reader.decode(&event, &mut decoded).unwrap();
         for event in decoded {
@@ -101,6 +101,20 @@ fn events(dialect: Dialect, body: &Bytes) -> String {
         format!("{}dropped: {dropped:?}\n", shown(other, &wire))
     });
     format!("{text}{translated}")
+}
+
+/// The events of a fixture. One of binary messages is written for people: their types and payloads, a line each.
+fn split(dialect: Dialect, body: &[u8]) -> Vec<frame::Event<'_>> {
+    if dialect.framing() == Framing::Sse {
+        return Framing::Sse.events(body).collect();
+    }
+    let mut events = Vec::new();
+    for raw in body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let space = raw.iter().position(|byte| *byte == b' ').unwrap();
+        let data = Some(raw[space + 1..].into());
+        events.push(frame::Event { raw, name: &raw[..space], data });
+    }
+    events
 }
 
 /// A stream for people to read.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use trestle_dialect::{Dialect, Glance, Look, ir::Usage, outbound};
+use trestle_dialect::{Dialect, Glance, Look, frame, ir::Usage, outbound};
 
 fn look(dialect: Dialect, block: &str, look: Look) -> Glance {
     let event = dialect.framing().events(block.as_bytes()).next().unwrap();
@@ -126,6 +126,51 @@ fn anthropic_events() {
     }
     let late = "data: {\"index\":0, \"type\" : \"content_block_delta\"}\n\n";
     assert_eq!(word(&look(Dialect::AnthropicMessages, late, Look::Meter)), "content");
+}
+
+#[test]
+fn bedrock_events() {
+    let cases = [
+        // (type, payload, before the commit point, after it)
+        ("messageStart", r#"{"role":"assistant"}"#, "", ""),
+        ("contentBlockStart", r#"{"start":{"toolUse":{"toolUseId":"a","name":"f"}}}"#, "content", "content"),
+        ("contentBlockDelta", r#"{"delta":{"text":""},"p":"abc"}"#, "", "content"),
+        ("contentBlockDelta", r#"{"delta":{"text":"a"}}"#, "content", "content"),
+        ("contentBlockDelta", r#"{"delta":{"reasoningContent":{"text":""}}}"#, "", "content"),
+        ("contentBlockDelta", r#"{"delta":{"reasoningContent":{"signature":"s"}}}"#, "content", "content"),
+        ("contentBlockDelta", r#"{"delta":{"toolUse":{"input":"{"}}}"#, "content", "content"),
+        (
+            "contentBlockDelta",
+            r#"{"delta":{"citation":{"location":{"web":{"url":"u"}}}}}"#,
+            "content",
+            "content",
+        ),
+        ("contentBlockDelta", "broken", "", "content"),
+        ("contentBlockStop", r#"{"contentBlockIndex":0}"#, "", ""),
+        ("messageStop", r#"{"stopReason":"end_turn"}"#, "content", "content"),
+        (
+            "metadata",
+            r#"{"usage":{"inputTokens":2,"outputTokens":3,"cacheReadInputTokens":4},"metrics":{"latencyMs":1}}"#,
+            "usage 6+3 end",
+            "usage 6+3 end",
+        ),
+        ("metadata", "broken", "end", "end"),
+        ("throttlingException", r#"{"message":"slow"}"#, "fault 429", "fault 429"),
+        (
+            "modelStreamErrorException",
+            r#"{"message":"x","originalStatusCode":529}"#,
+            "fault 529",
+            "fault 529",
+        ),
+        ("InternalFailure", "", "fault 500", "fault 500"),
+        ("brandNew", "{}", "", ""),
+    ];
+    for (name, data, commit, meter) in cases {
+        let event = frame::Event { raw: b"", name: name.as_bytes(), data: Some(data.as_bytes().into()) };
+        let look = |look| word(&outbound(Dialect::BedrockConverse).glance(&event, look));
+        assert_eq!(look(Look::Commit), commit, "{name} {data}");
+        assert_eq!(look(Look::Meter), meter, "{name} {data}");
+    }
 }
 
 #[test]

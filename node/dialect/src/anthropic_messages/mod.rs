@@ -11,3 +11,5 @@ mod response;
 mod usage;
 
 pub(crate) use codec::AnthropicMessages;
+// Models of Anthropic want the same on Bedrock.
+pub(crate) use request::{Thinking, read_tool_input, tool_id, write_schema, write_tool_input};

@@ -41,8 +41,10 @@ impl Features {
     pub const AUDIO_OUTPUT: Self = Self(1 << 13);
     /// Pictures in the answer.
     pub const IMAGE_OUTPUT: Self = Self(1 << 14);
+    /// Guardrails of the vendor, which judge what is said.
+    pub const GUARDRAILS: Self = Self(1 << 15);
 
-    const NAMES: [(&'static str, Self); 15] = [
+    const NAMES: [(&'static str, Self); 16] = [
         ("tools", Self::TOOLS),
         ("choices", Self::CHOICES),
         ("images", Self::IMAGES),
@@ -58,6 +60,7 @@ impl Features {
         ("video", Self::VIDEO),
         ("audio_output", Self::AUDIO_OUTPUT),
         ("image_output", Self::IMAGE_OUTPUT),
+        ("guardrails", Self::GUARDRAILS),
     ];
 
     /// Both sets.

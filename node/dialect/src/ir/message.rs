@@ -1,7 +1,7 @@
 //! Messages and their blocks.
 
 use super::{Citation, Json, Sealed, Text};
-use crate::{Dialect, json::Raw};
+use crate::Dialect;
 use std::borrow::Cow;
 
 /// Who speaks.
@@ -112,9 +112,7 @@ impl BlockKind {
             Self::Thinking(_) => "thinking",
             Self::RedactedThinking(_) => "redacted_thinking",
             Self::Refusal(_) => "refusal",
-            Self::Opaque { json, .. } => {
-                return json.raw().get("type").and_then(Raw::string).unwrap_or(Cow::Borrowed("unknown"));
-            }
+            Self::Opaque { json, .. } => return json.type_name(),
         })
     }
 }

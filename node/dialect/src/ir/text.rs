@@ -152,6 +152,13 @@ impl Json {
         json::Raw::from_valid(&self.0)
     }
 
+    /// What a vendor's object calls itself: its `type`, or the name of its first member.
+    pub fn type_name(&self) -> Cow<'_, str> {
+        let typed = self.raw().get("type").and_then(json::Raw::string);
+        let named = || self.raw().members().next().map(|member| json::unescape(member.key));
+        typed.or_else(named).unwrap_or(Cow::Borrowed("unknown"))
+    }
+
     /// The bytes, to be written as they are.
     pub fn bytes(&self) -> &Bytes {
         &self.0

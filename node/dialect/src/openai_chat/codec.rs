@@ -40,7 +40,7 @@ impl Inbound for OpenAiChat {
 
 impl Outbound for OpenAiChat {
     fn lacks_in_translation(&self) -> Features {
-        Features::SERVER_TOOLS.with(Features::VIDEO).with(Features::IMAGE_OUTPUT)
+        Features::SERVER_TOOLS.with(Features::VIDEO).with(Features::IMAGE_OUTPUT).with(Features::GUARDRAILS)
     }
 
     fn reads_url(&self, kind: &ir::BlockKind) -> bool {

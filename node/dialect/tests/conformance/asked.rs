@@ -215,8 +215,11 @@ fn thinks(request: &Request) -> bool {
 
 fn thinking(request: &Request) -> String {
     blocks(request, |block| match &block.kind {
-        BlockKind::Thinking(text) => Some(format!("{:?} {:?}", text.plain(), block.signature)),
-        BlockKind::RedactedThinking(sealed) => Some(format!("{sealed:?}")),
+        BlockKind::Thinking(text) => {
+            Some(format!("{:?} {:?}", text.plain(), block.signature.as_ref().map(|sealed| &sealed.data)))
+        }
+        // Models of Anthropic sign alike wherever they run: whose it is called does not matter.
+        BlockKind::RedactedThinking(sealed) => Some(format!("{:?}", sealed.data)),
         _ => None,
     })
 }

@@ -10,7 +10,7 @@ use trestle_dialect::{
     ir::{Block, BlockKind, BlockStart, Delta, Event, Json, Response, Sealed, StopReason, Text, Usage},
 };
 
-fn call() -> impl Strategy<Value = Block> {
+pub(crate) fn call() -> impl Strategy<Value = Block> {
     let input = select(vec!["{}", r#"{"city":"Oslo \"x\" }"}"#, "{ \"a\" : [1, {}] }"]);
     (word(), word(), input)
         .prop_map(|(id, name, input)| BlockKind::ToolUse { id, name, input: Text::new(input) }.into())
@@ -25,16 +25,16 @@ pub(crate) fn sealed() -> impl Strategy<Value = Sealed> {
     (select(Dialect::ALL.to_vec()), word()).prop_map(|(dialect, data)| Sealed { dialect, data })
 }
 
-fn signed() -> impl Strategy<Value = Block> {
+pub(crate) fn signed() -> impl Strategy<Value = Block> {
     (text(), sealed())
         .prop_map(|(text, sealed)| Block { signature: Some(sealed), ..BlockKind::Thinking(text).into() })
 }
 
-fn redacted() -> impl Strategy<Value = Block> {
+pub(crate) fn redacted() -> impl Strategy<Value = Block> {
     sealed().prop_map(|sealed| BlockKind::RedactedThinking(sealed).into())
 }
 
-fn usage() -> impl Strategy<Value = Usage> {
+pub(crate) fn usage() -> impl Strategy<Value = Usage> {
     (0..1000_u64, 0..1000_u64, 0..1000_u64, 0..1000_u64, 0..1000_u64).prop_map(
         |(uncached, cache_read, short, long, output)| Usage {
             input: uncached + cache_read + short + long,
@@ -47,7 +47,7 @@ fn usage() -> impl Strategy<Value = Usage> {
     )
 }
 
-fn response(blocks: Vec<Block>, stop: StopReason, usage: Option<Usage>) -> Response {
+pub(crate) fn response(blocks: Vec<Block>, stop: StopReason, usage: Option<Usage>) -> Response {
     Response {
         id: Text::fixed("id-1"),
         model: Text::fixed("m"),
@@ -61,7 +61,7 @@ fn response(blocks: Vec<Block>, stop: StopReason, usage: Option<Usage>) -> Respo
     }
 }
 
-fn has_call(blocks: &[Block]) -> bool {
+pub(crate) fn has_call(blocks: &[Block]) -> bool {
     blocks.iter().any(|block| matches!(block.kind, BlockKind::ToolUse { .. }))
 }
 

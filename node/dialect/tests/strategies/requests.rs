@@ -13,19 +13,19 @@ use trestle_dialect::{
     },
 };
 
-fn block(kind: impl Strategy<Value: Into<Block>>) -> impl Strategy<Value = Block> {
+pub(crate) fn block(kind: impl Strategy<Value: Into<Block>>) -> impl Strategy<Value = Block> {
     (kind, mark()).prop_map(|(kind, cache)| Block { cache, ..kind.into() })
 }
 
-fn bare(kind: BlockKind) -> Block {
+pub(crate) fn bare(kind: BlockKind) -> Block {
     kind.into()
 }
 
-fn message(role: Role, blocks: Vec<Block>) -> Message {
+pub(crate) fn message(role: Role, blocks: Vec<Block>) -> Message {
     Message { role, blocks, name: None, attachments: Vec::new() }
 }
 
-fn attachment(dialect: Dialect, name: &'static str) -> impl Strategy<Value = Vec<Attachment>> {
+pub(crate) fn attachment(dialect: Dialect, name: &'static str) -> impl Strategy<Value = Vec<Attachment>> {
     let one = Attachment { dialect, name: Text::fixed(name), value: Json::fixed(r#"{"a": [1, "b"]}"#) };
     vec(Just(one), 0..2)
 }
@@ -53,7 +53,7 @@ fn thinking() -> impl Strategy<Value = Block> {
     ]
 }
 
-fn call() -> impl Strategy<Value = BlockKind> {
+pub(crate) fn call() -> impl Strategy<Value = BlockKind> {
     let input =
         select(vec!["{}", r#"{"city":"Oslo \"x\""}"#, "{ \"a\" : [1] }", "{\"a\":", "[1]", "nonsense"]);
     (word(), word(), input).prop_map(|(id, name, input)| BlockKind::ToolUse {
@@ -63,7 +63,7 @@ fn call() -> impl Strategy<Value = BlockKind> {
     })
 }
 
-fn function() -> impl Strategy<Value = Tool> {
+pub(crate) fn function() -> impl Strategy<Value = Tool> {
     (word(), option::of(text()), schema(), option::of(any::<bool>()), mark()).prop_map(
         |(name, description, parameters, strict, cache)| Tool {
             kind: ToolKind::Function { name, description, parameters: Some(parameters), strict },

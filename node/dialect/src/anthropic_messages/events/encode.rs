@@ -12,7 +12,6 @@ use super::frame;
 use crate::{
     Dialect, EncodeEvents, StreamContext, dropped,
     ir::{BlockStart, Citation, Delta, Event, Sealed, StopReason, Text, Usage},
-    json::Raw,
 };
 use std::collections::VecDeque;
 
@@ -210,8 +209,7 @@ impl Writer {
             BlockStart::ToolUse { .. } => Takes::Input,
             BlockStart::RedactedThinking(_) => Takes::Nothing,
             BlockStart::Opaque { dialect, json } if *dialect != SELF => {
-                let kind = json.raw().get("type").and_then(Raw::string).unwrap_or_default();
-                dropped::note(dropped, format!("choices[].delta.{kind}"));
+                dropped::note(dropped, format!("choices[].delta.{}", json.type_name()));
                 self.open = Some(Open { index, wire: None, takes: Takes::Nothing });
                 return;
             }

@@ -42,7 +42,7 @@ pub(in crate::anthropic_messages) fn read_block(
         "tool_use" => BlockKind::ToolUse {
             id: fields.text("id")?,
             name: fields.text("name")?,
-            input: read_input(fields.take("input"), &path.member("input"))?,
+            input: read_tool_input(fields.take("input"), &path.member("input"))?,
         },
         "tool_result" => BlockKind::ToolResult {
             id: fields.text("tool_use_id")?,
@@ -148,7 +148,7 @@ impl<'v> Fields<'v, '_> {
 }
 
 /// The input of a call as the text of its arguments.
-fn read_input(value: Option<Raw<'_>>, path: &Path<'_>) -> Result<Text, Refusal> {
+pub(crate) fn read_tool_input(value: Option<Raw<'_>>, path: &Path<'_>) -> Result<Text, Refusal> {
     let Some(value) = value else { return Ok(Text::fixed("{}")) };
     if value.kind() != Kind::Object {
         return Err(path.refuse("must be an object"));

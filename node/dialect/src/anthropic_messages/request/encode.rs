@@ -18,6 +18,7 @@ pub(in crate::anthropic_messages) const LACKS: Features = Features::CHOICES
     .with(Features::VIDEO)
     .with(Features::AUDIO_OUTPUT)
     .with(Features::IMAGE_OUTPUT)
+    .with(Features::GUARDRAILS)
     .with(Features::SERVER_TOOLS);
 
 /// Writes a request.
@@ -256,7 +257,7 @@ fn write_tool(body: &mut Body<'_>, tool: &Tool, index: usize) -> Result<(), Refu
 }
 
 /// The schema of a tool must say that it is an object.
-fn write_schema(out: &mut crate::json::Writer, parameters: Option<&Json>) {
+pub(crate) fn write_schema(out: &mut crate::json::Writer, parameters: Option<&Json>) {
     let Some(parameters) = parameters else {
         return out.raw(br#"{"type":"object","properties":{}}"#);
     };

@@ -196,12 +196,7 @@ fn write_source(out: &mut Writer, media: &Media) {
 
 /// The arguments of a call as the object that the wire demands. Text that is no JSON object is wrapped as it stands
 /// (`{"_malformed_arguments": "..."}`) and named.
-pub(in crate::anthropic_messages) fn write_tool_input(
-    input: &Text,
-    path: &str,
-    out: &mut Writer,
-    dropped: &mut Vec<String>,
-) {
+pub(crate) fn write_tool_input(input: &Text, path: &str, out: &mut Writer, dropped: &mut Vec<String>) {
     let plain = input.plain();
     match Raw::parse(plain.as_bytes()) {
         Ok(object) if object.kind() == Kind::Object => out.raw(object.bytes()),
@@ -216,7 +211,7 @@ pub(in crate::anthropic_messages) fn write_tool_input(
 }
 
 /// The id of a call in the letters that the vendor accepts; the same for a call and its result.
-fn tool_id(id: &Text) -> Text {
+pub(crate) fn tool_id(id: &Text) -> Text {
     let accepted = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if !id.is_empty() && id.escaped().iter().all(accepted) {
         return id.clone();

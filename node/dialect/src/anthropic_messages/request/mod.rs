@@ -9,6 +9,9 @@ mod excerpt;
 mod thinking;
 
 pub(super) use blocks::read_block;
+pub(crate) use blocks::read_tool_input;
 pub(super) use decode::decode;
+pub(crate) use encode::write_schema;
 pub(super) use encode::{LACKS, encode};
-pub(super) use encode_blocks::write_tool_input;
+pub(crate) use encode_blocks::{tool_id, write_tool_input};
+pub(crate) use thinking::Thinking;

@@ -8,7 +8,7 @@ use crate::{
 
 /// What `thinking` becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Thinking {
+pub(crate) enum Thinking {
     /// Nothing is said.
     Unsaid,
     /// Off, because the client said so.
@@ -23,7 +23,7 @@ pub(super) enum Thinking {
 
 impl Thinking {
     /// Decides.
-    pub(super) fn of(request: &Request, target: &Target<'_>) -> Self {
+    pub(crate) fn of(request: &Request, target: &Target<'_>) -> Self {
         let Some(reasoning) = &request.reasoning else { return Self::Unsaid };
         if !reasoning.enabled {
             return Self::Disabled;
@@ -41,12 +41,12 @@ impl Thinking {
     }
 
     /// Whether the model will think.
-    pub(super) const fn is_on(&self) -> bool {
+    pub(crate) const fn is_on(&self) -> bool {
         matches!(self, Self::Budget(_) | Self::Adaptive(_))
     }
 
     /// Whether a tool choice can stand: a thinking model cannot be forced.
-    pub(super) const fn allows(&self, choice: &ToolChoice) -> bool {
+    pub(crate) const fn allows(&self, choice: &ToolChoice) -> bool {
         !self.is_on() || matches!(choice, ToolChoice::Auto | ToolChoice::None)
     }
 }

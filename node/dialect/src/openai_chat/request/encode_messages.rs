@@ -416,6 +416,9 @@ fn check_expressible(block: &Block, path: &Path<'_>) -> Result<(), Refusal> {
             let kind = block.kind.type_name();
             Err(path.refuse(format_args!("is a block of type `{kind}`, which this target's dialect lacks")))
         }
+        BlockKind::Audio(Media { source: MediaSource::File(..), .. }) => {
+            Err(path.refuse("is sound by file id, which this target's dialect lacks: send its data"))
+        }
         BlockKind::Video(_) => Err(path.refuse("is a film, which this target's dialect lacks")),
         BlockKind::Image(Media { source: MediaSource::File(..), .. }) => {
             Err(path
