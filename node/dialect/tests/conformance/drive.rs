@@ -5,7 +5,7 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use trestle_dialect::{
     Dialect, Envelope, Quirks, StreamContext, Target, inbound,
-    ir::{Event, Request, Response},
+    ir::{Event, MediaSource, Request, Response},
     outbound,
 };
 
@@ -95,6 +95,13 @@ fn told(client: Dialect, provider: Dialect, spoken: &Request, feature: &asked::F
         return Cell::Refused;
     }
     let quirks = quirks();
+    if spoken.has_url(|kind| !outbound.reads_url(kind)) {
+        // The gateway gets it, and the request is written with what it got.
+        let mut fetched = spoken.clone();
+        fetched.each_media(|media| media.source = MediaSource::Base64(said::behind(media)));
+        let told = outbound.encode_request(&fetched, &target(&quirks));
+        return if told.is_ok_and(|told| told.dropped.is_empty()) { Cell::Translated } else { Cell::Refused };
+    }
     let Ok(encoded) = outbound.encode_request(spoken, &target(&quirks)) else { return Cell::Refused };
     let heard = match read(provider, encoded.body, spoken) {
         Ok(heard) => heard,

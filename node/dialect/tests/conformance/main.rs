@@ -26,7 +26,7 @@ this page with `CONFORMANCE=write` and fails where it is stale. No line of it is
 
 `=` arrives as it was; `~` arrives in other words or in another place; `d` is left out and named in `x-trestle-dropped` (with
 `x-trestle-strict: true` the request is refused); `x` is refused before the first attempt, or goes to another target. Empty: the
-client's dialect (in answers the provider's) cannot say it.
+client's dialect (in answers the provider's) cannot say it. Media by URL that a dialect cannot be told so are fetched by the gateway.
 ";
 
 #[test]

@@ -2,7 +2,7 @@
 
 use trestle_dialect::{
     Dialect, Quirks,
-    ir::{Event, Request, Response, ToolKind},
+    ir::{Event, Media, Request, Response, Text, ToolKind},
     outbound,
 };
 
@@ -23,6 +23,12 @@ pub(crate) fn can_say(dialect: Dialect, request: &Request) -> bool {
     });
     let lacks = request.needs.and(outbound(dialect).lacks_in_translation());
     !foreign && lacks.names().all(|name| name == "server_tools")
+}
+
+/// What lies behind the URL of a picture or a document.
+pub(crate) fn behind(media: &Media) -> Text {
+    let is_pdf = format!("{:?}", media.source).contains(".pdf");
+    Text::fixed(if is_pdf { "JVBERi0xLjQ=" } else { "iVBORw0KGgo=" })
 }
 
 /// The events of an answer.
