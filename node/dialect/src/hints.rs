@@ -26,10 +26,21 @@ const NAMES: [(Features, &[&str]); 15] = [
             r#""response_schema""#,
             r#""responseJsonSchema""#,
             r#""response_json_schema""#,
+            r#""_responseJsonSchema""#,
+            r#""responseFormat""#,
             r#""response_format""#,
         ],
     ),
-    (Features::JSON_OBJECT, &[r#""json_object""#, r#""responseMimeType""#, r#""response_mime_type""#]),
+    (
+        Features::JSON_OBJECT,
+        &[
+            r#""json_object""#,
+            r#""responseMimeType""#,
+            r#""response_mime_type""#,
+            r#""responseFormat""#,
+            r#""response_format""#,
+        ],
+    ),
     (
         Features::REASONING,
         &[
@@ -54,7 +65,15 @@ const NAMES: [(Features, &[&str]); 15] = [
     ),
     (
         Features::SERVER_TOOLS,
-        &[r#""tools""#, r#""web_search_options""#, r#""mcp_servers""#, r#""toolConfig""#, r#""connectors""#],
+        &[
+            r#""tools""#,
+            r#""web_search_options""#,
+            r#""mcp_servers""#,
+            r#""toolConfig""#,
+            r#""connectors""#,
+            r#""cachedContent""#,
+            r#""cached_content""#,
+        ],
     ),
     (Features::STREAMING, &[r#""stream""#]),
 ];

@@ -39,4 +39,5 @@ mod read;
 mod usage;
 
 mod anthropic_messages;
+mod gemini;
 mod openai_chat;

@@ -1,7 +1,10 @@
 //! Messages and their blocks.
 
 use super::{Citation, Json, Sealed, Text};
-use crate::{Dialect, json::Raw};
+use crate::{
+    Dialect,
+    json::{Raw, unescape},
+};
 use std::borrow::Cow;
 
 /// Who speaks.
@@ -113,7 +116,11 @@ impl BlockKind {
             Self::RedactedThinking(_) => "redacted_thinking",
             Self::Refusal(_) => "refusal",
             Self::Opaque { json, .. } => {
-                return json.raw().get("type").and_then(Raw::string).unwrap_or(Cow::Borrowed("unknown"));
+                // Where a vendor has unions instead of types, the first member names what it is.
+                let raw = json.raw();
+                let first = || raw.members().next().map(|member| unescape(member.key));
+                let kind = raw.get("type").and_then(Raw::string).or_else(first);
+                return kind.unwrap_or(Cow::Borrowed("unknown"));
             }
         })
     }
