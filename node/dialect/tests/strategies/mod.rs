@@ -1,5 +1,7 @@
 //! Requests, answers and streams made up at random, as far as each dialect can express them.
 
 pub(crate) mod answers;
+pub(crate) mod gemini_answers;
+pub(crate) mod gemini_requests;
 pub(crate) mod json;
 pub(crate) mod requests;

@@ -13,7 +13,7 @@ use crate::{
         seal, usage,
     },
     ir::{BlockKind, BlockStart, Citation, Delta, Event, Sealed, StopReason, Text, Usage},
-    json::Writer as Json,
+    json::{Raw, Writer as Json},
 };
 
 const SELF: Dialect = Dialect::Gemini;
@@ -92,10 +92,7 @@ impl EncodeEvents for Writer {
             Event::BlockStart { index, block } => self.block_start(*index, block, out, dropped),
             Event::Delta { index, delta } => self.delta(*index, delta, out, dropped),
             Event::BlockStop { index } => self.block_stop(*index, out, dropped),
-            Event::Logprobs(tokens) if self.stop.is_some() => {
-                let _ = tokens;
-                dropped::note(dropped, "logprobs");
-            }
+            Event::Logprobs(_) if self.stop.is_some() => dropped::note(dropped, "logprobs"),
             Event::Logprobs(tokens) => {
                 let result = |out: &mut Json| {
                     out.key("logprobsResult");
@@ -176,14 +173,14 @@ impl Writer {
             }
             (Delta::Citation(citation), Open::Text) => self.cite(citation, dropped),
             (_, Open::TooLong) => {}
-            (Delta::Opaque { json, .. }, open) => {
-                if !matches!(open, Open::Other) {
-                    for member in json.raw().members() {
-                        let name = crate::json::unescape(member.key);
-                        dropped::note(dropped, format!("choices[].delta.{name}"));
-                    }
-                }
-            }
+            (Delta::Opaque { .. }, Open::Other) => {}
+            (Delta::Opaque { json, .. }, _) => match json.raw().get("type").and_then(Raw::string) {
+                Some(kind) => dropped::note(dropped, format!("{PARENT}{kind}")),
+                None => json.raw().members().for_each(|member| {
+                    let name = crate::json::unescape(member.key);
+                    dropped::note(dropped, format!("choices[].delta.{name}"));
+                }),
+            },
             _ => dropped::note(dropped, "content[]"),
         }
     }

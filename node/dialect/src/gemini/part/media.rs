@@ -56,7 +56,7 @@ pub(super) fn read_media(
             "data" => data = Some(base64::standard(at.text(member.value, owner)?)),
             "fileUri" => uri = Some(at.text(member.value, owner)?),
             "mimeType" => media_type = Some(at.text(member.value, owner)?),
-            "displayName" => title = Some(at.text(member.value, owner)?),
+            "displayName" => title = Some((at.text(member.value, owner)?, member)),
             _ => read::attach_inner(attachments, SELF, parent, &member, owner),
         }
     }
@@ -65,8 +65,17 @@ pub(super) fn read_media(
     } else {
         MediaSource::Base64(path.required(data, "data")?)
     };
-    let media = Media { title, ..Media::new(source, media_type.filter(|kind| !kind.is_empty())) };
-    Ok(kind_of(media))
+    let media = Media::new(source, media_type.filter(|kind| !kind.is_empty()));
+    Ok(match (kind_of(media), title) {
+        (BlockKind::Document(media), Some((title, _))) => {
+            BlockKind::Document(Media { title: Some(title), ..media })
+        }
+        (kind, Some((_, member))) => {
+            read::attach_inner(attachments, SELF, parent, &member, owner);
+            kind
+        }
+        (kind, None) => kind,
+    })
 }
 
 fn source_of(uri: Text) -> MediaSource {
