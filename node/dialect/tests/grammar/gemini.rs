@@ -41,9 +41,8 @@ fn event(event: &Value, head: &mut Option<Value>) -> Result<bool, String> {
     }
     for part in candidate["content"]["parts"].as_array().ok_or("no parts")? {
         let call = &part["functionCall"];
-        if !call.is_null()
-            && !(call["name"].is_string() && call["id"].is_string() && call["args"].is_object())
-        {
+        let whole = call["name"].is_string() && call["id"].is_string() && call["args"].is_object();
+        if call.is_object() && !whole {
             return Err("a call that is not whole".to_owned());
         }
         let sealed = part.get("thoughtSignature");
