@@ -47,9 +47,13 @@ pub(in crate::gemini) fn read_part(
                 continue;
             }
         };
-        if kind.replace(data).is_some() {
-            return Err(path.refuse("must hold one kind of data"));
-        }
+        // Some writers put an empty text beside the data.
+        let is_empty = |kind: &BlockKind| matches!(kind, BlockKind::Text(text) if text.is_empty());
+        kind = match kind {
+            Some(known) if is_empty(&data) => Some(known),
+            Some(known) if !is_empty(&known) => return Err(path.refuse("must hold one kind of data")),
+            _ => Some(data),
+        };
     }
     let kind = match (kind, signature.as_ref()) {
         (Some(BlockKind::Text(text)), _) if thought => BlockKind::Thinking(text),

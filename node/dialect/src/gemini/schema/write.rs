@@ -129,8 +129,12 @@ impl<'a> Converter<'a, '_> {
             Keyword::Beyond => self.beyond(name, value, layers),
             Keyword::Enum => self.values(&value.elements().collect::<Vec<_>>()),
             Keyword::Const => self.values(&[value]),
-            Keyword::Properties => self.properties(layers),
-            Keyword::Names => self.names(name, layers),
+            Keyword::Properties => {
+                // Some writers have one word for an empty list and an empty object.
+                self.changed |= value.kind() != Kind::Object;
+                self.properties(layers)
+            }
+            Keyword::Names => value.kind() == Kind::Array && self.names(name, layers),
             Keyword::Schema => self.inner(name, value),
             Keyword::List => self.list(name, value),
             Keyword::Resolved | Keyword::Silent | Keyword::Unknown => false,
@@ -188,6 +192,7 @@ impl<'a> Converter<'a, '_> {
             Kind::String => vec![value],
             _ => value.elements().filter(|word| word.kind() == Kind::String).collect(),
         };
+        self.changed |= value.elements().count() > words.len();
         let add_null = nullable && !words.iter().any(|word| word.is_str("null"));
         match words.as_slice() {
             [] => return false,
@@ -252,10 +257,12 @@ impl<'a> Converter<'a, '_> {
         self.out.key("properties");
         self.out.begin_object();
         for Member { key, value } in all_properties(layers) {
-            if seen.insert(key) {
-                self.out.key_escaped(key);
-                self.schema(value, Depth::Inner);
+            if !seen.insert(key) {
+                self.changed = true;
+                continue;
             }
+            self.out.key_escaped(key);
+            self.schema(value, Depth::Inner);
         }
         self.out.end_object();
         true
@@ -301,7 +308,7 @@ impl<'a> Converter<'a, '_> {
     }
 
     fn list(&mut self, name: &str, value: Raw<'a>) -> bool {
-        if value.kind() != Kind::Array {
+        if value.elements().next().is_none() {
             return false;
         }
         self.out.key(name);
@@ -379,6 +386,16 @@ mod tests {
                 r#"{"type":"object","properties":{"a":{"minimum":"x","items":[{"type":"string"}]}}}"#,
                 r#"{"type":"object","properties":{"a":{"prefixItems":[{"type":"string"}]}}}"#,
                 &["minimum"],
+            ),
+            (
+                r#"{"type":"object","properties":[],"required":true,"anyOf":[]}"#,
+                r#"{"type":"object","properties":{}}"#,
+                &["required", "anyOf"],
+            ),
+            (
+                r#"{"type":["object",1],"properties":{"a":{},"a":{"type":"string"}}}"#,
+                r#"{"type":["object"],"properties":{"a":{}}}"#,
+                &[],
             ),
         ] {
             check(Place::Parameters, schema, expected, dropped);
