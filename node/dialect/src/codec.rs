@@ -27,7 +27,8 @@ pub enum Dialect {
 
 impl Dialect {
     /// Every dialect that we speak.
-    pub const ALL: [Self; 3] = [Self::OpenAiChat, Self::AnthropicMessages, Self::BedrockConverse];
+    pub const ALL: [Self; 4] =
+        [Self::OpenAiChat, Self::AnthropicMessages, Self::Gemini, Self::BedrockConverse];
 
     /// How the events of a streamed answer are told apart.
     pub const fn framing(self) -> Framing {
@@ -60,6 +61,7 @@ pub fn inbound(dialect: Dialect) -> &'static dyn Inbound {
     match dialect {
         Dialect::OpenAiChat => &crate::openai_chat::OpenAiChat,
         Dialect::AnthropicMessages => &crate::anthropic_messages::AnthropicMessages,
+        Dialect::Gemini => &crate::gemini::Gemini,
         Dialect::BedrockConverse => &crate::bedrock_converse::BedrockConverse,
         _ => unimplemented!(),
     }
@@ -70,6 +72,7 @@ pub fn outbound(dialect: Dialect) -> &'static dyn Outbound {
     match dialect {
         Dialect::OpenAiChat => &crate::openai_chat::OpenAiChat,
         Dialect::AnthropicMessages => &crate::anthropic_messages::AnthropicMessages,
+        Dialect::Gemini => &crate::gemini::Gemini,
         Dialect::BedrockConverse => &crate::bedrock_converse::BedrockConverse,
         _ => unimplemented!(),
     }

@@ -26,10 +26,21 @@ const NAMES: [(Features, &[&str]); 16] = [
             r#""response_schema""#,
             r#""responseJsonSchema""#,
             r#""response_json_schema""#,
+            r#""_responseJsonSchema""#,
+            r#""responseFormat""#,
             r#""response_format""#,
         ],
     ),
-    (Features::JSON_OBJECT, &[r#""json_object""#, r#""responseMimeType""#, r#""response_mime_type""#]),
+    (
+        Features::JSON_OBJECT,
+        &[
+            r#""json_object""#,
+            r#""responseMimeType""#,
+            r#""response_mime_type""#,
+            r#""responseFormat""#,
+            r#""response_format""#,
+        ],
+    ),
     (
         Features::REASONING,
         &[
@@ -62,6 +73,8 @@ const NAMES: [(Features, &[&str]); 16] = [
             r#""thread""#,
             r#""toolConfig""#,
             r#""connectors""#,
+            r#""cachedContent""#,
+            r#""cached_content""#,
         ],
     ),
     (Features::STREAMING, &[r#""stream""#]),

@@ -41,6 +41,7 @@ mod usage;
 
 mod anthropic_messages;
 mod bedrock_converse;
+mod gemini;
 mod openai_chat;
 
 pub use bedrock_converse::error_type as bedrock_error_type;

@@ -171,7 +171,22 @@ fn seed_request() -> impl Strategy<Value = Value> {
                 "content": [{"type": "image", "source": {"type": "base64", "data": "AA=="}}]}]}],
         "tools": [{"name": "f", "input_schema": {}}], "tool_choice": {"type": "any"},
         "thinking": {"type": "enabled", "budget_tokens": 2000}, "output_config": {"effort": "low"}});
-    prop_oneof![mutated(openai), mutated(anthropic), mutated(bedrock_converse::request()), any_json()]
+    let gemini = json!({"systemInstruction": {"parts": [{"text": "s"}]}, "contents": [
+            {"role": "user", "parts": [{"text": "a"}, {"inlineData": {"mimeType": "image/png", "data": "AA-_"}}]},
+            {"role": "model", "parts": [{"text": "t", "thought": true, "thoughtSignature": "c2ln"},
+                {"functionCall": {"id": "a", "name": "f", "args": {"x": 1}}, "thoughtSignature": "c2ln"}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"result": "r"},
+                "parts": [{"inlineData": {"mimeType": "image/png", "data": "AA=="}}]}},
+                {"fileData": {"fileUri": "gs://a/b", "mimeType": "video/mp4"}, "videoMetadata": {}}]}],
+        "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT", "properties":
+            {"a": {"type": "STRING", "nullable": true}}}}]}, {"functionDeclarations": [{"name": "g",
+            "parametersJsonSchema": {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties":
+            {"x": {"$ref": "#/$defs/a"}, "y": {"enum": ["a"], "format": "uri"}}, "required": ["x"]}}}}]}],
+        "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
+        "generationConfig": {"temperature": 1, "stopSequences": ["a"], "responseMimeType": "application/json",
+            "responseJsonSchema": {"allOf": [{"type": "object"}]}, "thinkingConfig": {"thinkingLevel": "LOW"}}});
+    let bedrock = bedrock_converse::request();
+    prop_oneof![mutated(openai), mutated(anthropic), mutated(gemini), mutated(bedrock), any_json()]
 }
 
 fn seed_answer() -> impl Strategy<Value = Value> {
@@ -189,8 +204,27 @@ fn seed_answer() -> impl Strategy<Value = Value> {
         {"type": "thinking", "thinking": "t", "signature": "s"}],
         "usage": {"input_tokens": 1, "output_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": 1}}});
     let error = json!({"type": "error", "error": {"type": "t", "message": "m", "code": 1, "param": "p"}});
+    let gemini = gemini_event();
     let bedrock = bedrock_converse::answer();
-    prop_oneof![mutated(openai), mutated(anthropic), mutated(bedrock), mutated(error), any_json()]
+    prop_oneof![
+        mutated(openai),
+        mutated(anthropic),
+        mutated(gemini),
+        mutated(bedrock),
+        mutated(error),
+        any_json()
+    ]
+}
+
+/// A whole answer of Gemini, which is also an event.
+fn gemini_event() -> Value {
+    json!({"responseId": "i", "modelVersion": "m", "candidates": [{"index": 0, "finishReason": "STOP",
+        "content": {"role": "model", "parts": [{"text": "t", "thought": true}, {"text": "a\u{e9}b"},
+            {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}, {"text": "end"}]},
+        "groundingMetadata": {"groundingChunks": [{"web": {"uri": "u", "title": "t"}}], "groundingSupports":
+            [{"segment": {"partIndex": 1, "startIndex": 1, "endIndex": 3}, "groundingChunkIndices": [0]}]},
+        "logprobsResult": {"chosenCandidates": [{"token": "a", "logProbability": -1}]}}],
+        "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 2, "thoughtsTokenCount": 1}})
 }
 
 fn seed_event() -> impl Strategy<Value = Value> {
@@ -211,7 +245,8 @@ fn seed_event() -> impl Strategy<Value = Value> {
     let close = json!({"type": "content_block_stop", "index": 0});
     let end = json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}});
     let last = json!({"type": "message_stop"});
-    let mut seeds = vec![delta, stop, start, block, more, cite, close, end, last];
+    let part = json!({"candidates": [{"content": {"parts": [{"text": "a"}]}}], "responseId": "i"});
+    let mut seeds = vec![delta, stop, start, block, more, cite, close, end, last, part, gemini_event()];
     seeds.extend(bedrock_converse::events());
     let whole = proptest::sample::select(seeds);
     prop_oneof![3 => whole.clone(), 3 => whole.prop_flat_map(mutated), 1 => any_json()]
@@ -239,6 +274,22 @@ proptest! {
     fn bedrock_answers_survive(response in bedrock_converse::answers()) {
         response_survives(Dialect::BedrockConverse, &response)?;
         stream_survives(Dialect::BedrockConverse, &response)?;
+    }
+
+    #[test]
+    fn gemini_requests_survive(request in strategies::gemini_requests::gemini()) {
+        request_survives(Dialect::Gemini, &request)?;
+    }
+
+    #[test]
+    fn gemini_answers_survive(response in strategies::gemini_answers::gemini()) {
+        response_survives(Dialect::Gemini, &response)?;
+        stream_survives(Dialect::Gemini, &response)?;
+    }
+
+    #[test]
+    fn gemini_sources_survive(response in strategies::gemini_answers::gemini_cited()) {
+        response_survives(Dialect::Gemini, &response)?;
     }
 
     #[test]

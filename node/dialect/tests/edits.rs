@@ -18,13 +18,38 @@ fn check(dialect: Dialect, quirks: &Quirks, body: &str, expected: &str, expected
     assert_eq!(dropped, expected_dropped, "{body}");
 }
 
+/// Dialects whose model stands in the body.
+fn in_body() -> impl Iterator<Item = Dialect> {
+    Dialect::ALL.into_iter().filter(|dialect| !dialect.model_in_path())
+}
+
+#[test]
+fn nothing_changes_where_the_path_names_the_model() {
+    let none = Quirks::default();
+    for dialect in Dialect::ALL.into_iter().filter(|dialect| dialect.model_in_path()) {
+        let body = r#"{ "contents" : [{"parts":[{"text":"a\/b"}]}], "model": "chat", "x_new": [1.0] }"#;
+        check(dialect, &none, body, body, &[]);
+        check(dialect, &none, r#"{"fallbacks":["a"],"b":1}"#, r#"{"b":1}"#, &[]);
+    }
+}
+
+#[test]
+fn both_spellings_of_gemini_are_one_member() {
+    let quirks = Quirks { drop: vec!["safetySettings".to_owned(), "labels".to_owned()], ..Quirks::default() };
+    let params = [("generationConfig".to_owned(), Json::fixed(r#"{"topK":1}"#))];
+    let target = Target { model: "up", quirks: &quirks, params: &params, wants_max_completion_tokens: false };
+    let body = r#"{"contents":[],"safety_settings":[],"generation_config":{"topK":2}}"#;
+    let (edited, dropped) = edit(Dialect::Gemini, body, &target);
+    assert_eq!(edited, r#"{"contents":[],"generationConfig":{"topK":1}}"#);
+    assert_eq!(dropped, ["safety_settings"]);
+}
+
 #[test]
 fn only_the_model_changes() {
     let none = Quirks::default();
-    for dialect in Dialect::ALL {
+    for dialect in in_body() {
         let body = r#"{ "model" : "chat", "messages":[{"role":"developer","content":[{"type":"text","text":"a\/b"}]}], "x_new": [1.0] }"#;
-        // Where the path has the model, the body keeps what it has.
-        let model = if dialect.model_in_path() { "\"chat\"" } else { "\"up\"" };
+        let model = "\"up\"";
         check(dialect, &none, body, &body.replace("\"chat\"", model), &[]);
         check(dialect, &none, r#"{"model":"up","fallbacks":["a"],"b":1}"#, r#"{"model":"up","b":1}"#, &[]);
         let target = Target { model: "up", quirks: &none, params: &[], wants_max_completion_tokens: true };
@@ -123,7 +148,9 @@ fn members_are_dropped_renamed_and_set() {
     for dialect in Dialect::ALL {
         let body = r#"{"model":"up","logit_bias":{},"temperature":1,"seed_old":3,"seed":1}"#;
         let (edited, dropped) = edit(dialect, body, &target);
-        let value: serde_json::Value = serde_json::from_str(&edited).unwrap();
+        let mut value: serde_json::Value = serde_json::from_str(&edited).unwrap();
+        // Where the path names the model, the body is left alone; it says the same here.
+        value["model"] = "up".into();
         let expected = serde_json::json!({"model": "up", "temperature": 0.1, "seed": 7, "random_seed": 8});
         assert_eq!(value, expected, "{edited}");
         assert_eq!(edited.matches("seed").count(), 2, "no member twice: {edited}");

@@ -44,6 +44,14 @@ fn bodies_have_the_vendors_shape() {
     assert_eq!(text(Dialect::BedrockConverse), bedrock);
     assert_eq!(text(Dialect::OpenAiChat), openai);
     assert_eq!(text(Dialect::AnthropicMessages), anthropic);
+    let gemini = format!(
+        r#"{{"error":{{"code":400,"message":"It \"broke\".","status":"INTERNAL","details":[{{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"upstream_failed"}},{{"@type":"type.googleapis.com/google.rpc.RequestInfo","requestId":"req-1"}}],{tried}}}}}"#
+    );
+    assert_eq!(text(Dialect::Gemini), gemini);
+    let param = Failure { param: Some("contents[0].role"), ..failure(Category::InvalidRequest, &[]) };
+    let body = inbound(Dialect::Gemini).encode_failure(&param);
+    let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(body["error"]["details"][1]["fieldViolations"][0]["field"], "contents[0].role");
 }
 
 #[test]
@@ -51,22 +59,22 @@ fn bodies_have_the_vendors_shape() {
 fn every_category_has_its_type() {
     use Category::*;
     let cases = [
-        // category, OpenAI's type and code, Anthropic's type
-        (InvalidRequest, "invalid_request_error", "upstream_failed", "invalid_request_error"),
-        (ContextTooLong, "invalid_request_error", "context_length_exceeded", "invalid_request_error"),
-        (ContentPolicy, "invalid_request_error", "content_policy_violation", "invalid_request_error"),
-        (UnsupportedParameter, "invalid_request_error", "unsupported_parameter", "invalid_request_error"),
-        (Authentication, "invalid_request_error", "upstream_failed", "authentication_error"),
-        (Permission, "invalid_request_error", "upstream_failed", "permission_error"),
-        (NotFound, "invalid_request_error", "upstream_failed", "not_found_error"),
-        (TooLarge, "invalid_request_error", "upstream_failed", "request_too_large"),
-        (RateLimit, "rate_limit_error", "upstream_failed", "rate_limit_error"),
-        (Quota, "insufficient_quota", "upstream_failed", "billing_error"),
-        (Overloaded, "server_error", "upstream_failed", "overloaded_error"),
-        (Timeout, "server_error", "upstream_failed", "timeout_error"),
-        (Api, "server_error", "upstream_failed", "api_error"),
+        // category, OpenAI's type and code, Anthropic's type, Google's status
+        (InvalidRequest, "invalid_request_error", "upstream_failed", "invalid_request_error", "INVALID_ARGUMENT"),
+        (ContextTooLong, "invalid_request_error", "context_length_exceeded", "invalid_request_error", "INVALID_ARGUMENT"),
+        (ContentPolicy, "invalid_request_error", "content_policy_violation", "invalid_request_error", "INVALID_ARGUMENT"),
+        (UnsupportedParameter, "invalid_request_error", "unsupported_parameter", "invalid_request_error", "INVALID_ARGUMENT"),
+        (Authentication, "invalid_request_error", "upstream_failed", "authentication_error", "UNAUTHENTICATED"),
+        (Permission, "invalid_request_error", "upstream_failed", "permission_error", "PERMISSION_DENIED"),
+        (NotFound, "invalid_request_error", "upstream_failed", "not_found_error", "NOT_FOUND"),
+        (TooLarge, "invalid_request_error", "upstream_failed", "request_too_large", "INVALID_ARGUMENT"),
+        (RateLimit, "rate_limit_error", "upstream_failed", "rate_limit_error", "RESOURCE_EXHAUSTED"),
+        (Quota, "insufficient_quota", "upstream_failed", "billing_error", "RESOURCE_EXHAUSTED"),
+        (Overloaded, "server_error", "upstream_failed", "overloaded_error", "UNAVAILABLE"),
+        (Timeout, "server_error", "upstream_failed", "timeout_error", "DEADLINE_EXCEEDED"),
+        (Api, "server_error", "upstream_failed", "api_error", "INTERNAL"),
     ];
-    for (category, openai_type, openai_code, anthropic_type) in cases {
+    for (category, openai_type, openai_code, anthropic_type, google_status) in cases {
         let error = |dialect: Dialect| {
             let body = inbound(dialect).encode_failure(&failure(category, &[]));
             let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
@@ -79,6 +87,10 @@ fn every_category_has_its_type() {
         assert_eq!(anthropic["type"], anthropic_type);
         // What clients look for to shorten a conversation.
         let told = anthropic["message"].as_str().unwrap().starts_with("prompt is too long");
+        assert_eq!(told, category == ContextTooLong);
+        let gemini = error(Dialect::Gemini);
+        assert_eq!((gemini["status"].as_str(), gemini["code"].as_u64()), (Some(google_status), Some(400)));
+        let told = gemini["message"].as_str().unwrap().starts_with("The input token count exceeds");
         assert_eq!(told, category == ContextTooLong);
     }
 }

@@ -174,6 +174,53 @@ fn bedrock_events() {
 }
 
 #[test]
+fn gemini_events() {
+    let cases = [
+        // (data, before the commit point, after it)
+        (
+            r#"{"candidates":[{"content":{"parts":[{"text":"a \"finishReason\""}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":2,"candidatesTokenCount":1,"thoughtsTokenCount":3}}"#,
+            "content usage 2+4",
+            "content usage 2+4",
+        ),
+        (r#"{"candidates":[{"content":{"parts":[{"text":"","thought":true}]}}]}"#, "", "content"),
+        (r#"{"candidates":[{"content":{"role":"model"}}],"usageMetadata":{}}"#, "", "content"),
+        (r#"{"candidates":[{"content":{"parts":[{"thoughtSignature":"c2ln"}]}}]}"#, "content", "content"),
+        (r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}}]}}]}"#, "content", "content"),
+        (
+            r#"{"candidates":[{"content":{"parts":[{"text":"."}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":2,"candidatesTokenCount":3}}"#,
+            "content usage 2+3 end",
+            "content usage 2+3 end",
+        ),
+        (r#"{"candidates":[{"finishReason":"MAX_TOKENS"}]}"#, "content end", "content end"),
+        (
+            r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"FINISH_REASON_UNSPECIFIED"}]}"#,
+            "content",
+            "content",
+        ),
+        (
+            r#"{"candidates":[{"finishReason":"STOP"},{"content":{"parts":[{"text":"a"}]},"index":1}]}"#,
+            "content",
+            "content",
+        ),
+        (
+            r#"{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":2}}"#,
+            "content usage 2+0 end",
+            "content usage 2+0 end",
+        ),
+        (r#"{"usageMetadata":{"promptTokenCount":2}}"#, "usage 2+0", "content usage 2+0"),
+        (r#"{"error":{"code":503,"message":"x","status":"UNAVAILABLE"}}"#, "fault 503", "fault 503"),
+        (r#"[{"error":{"code":429,"message":"x","status":"RESOURCE_EXHAUSTED"}}]"#, "fault 429", "fault 429"),
+        ("{broken", "", "content"),
+    ];
+    for (data, commit, meter) in cases {
+        let block = format!("data: {data}\r\n\r\n");
+        assert_eq!(word(&look(Dialect::Gemini, &block, Look::Commit)), commit, "{data}");
+        assert_eq!(word(&look(Dialect::Gemini, &block, Look::Meter)), meter, "{data}");
+    }
+    assert_eq!(word(&look(Dialect::Gemini, ": processing\n\n", Look::Commit)), "");
+}
+
+#[test]
 fn reports_of_one_stream_add_up() {
     let first = Usage { input: 30, cache_read: 20, output: 1, ..Usage::default() };
     let last = Usage { output: 9, ..Usage::default() };

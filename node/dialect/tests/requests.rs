@@ -58,7 +58,31 @@ fn bad_members_are_named() {
         (json!({"model": "m", "messages": [], "tool_choice": {"type": "tool"}}), "tool_choice.name", "is missing"),
         (json!({"model": "m", "messages": [], "output_config": {"format": {"type": "xml"}}}), "output_config.format.type", "must be json_schema"),
     ];
-    for (dialect, cases) in [(Dialect::OpenAiChat, &openai[..]), (Dialect::AnthropicMessages, &anthropic)] {
+    let gemini = [
+        (json!({}), "contents", "is missing"),
+        (json!({"contents": 1}), "contents", "must be an array"),
+        (json!({"contents": [1]}), "contents[0]", "must be an object"),
+        (json!({"contents": [{"role": "user"}]}), "contents[0].parts", "is missing"),
+        (json!({"contents": [{"role": "bot", "parts": []}]}), "contents[0].role", "must be user or model"),
+        (json!({"contents": [{"parts": [{"text": 1}]}]}), "contents[0].parts[0].text", "must be a string"),
+        (json!({"contents": [{"parts": [{"text": "a", "inline_data": {"data": ""}}]}]}), "contents[0].parts[0]", "must hold one kind of data"),
+        (json!({"contents": [{"parts": [{"inline_data": {}}]}]}), "contents[0].parts[0].inline_data.data", "is missing"),
+        (json!({"contents": [{"parts": [{"fileData": {}}]}]}), "contents[0].parts[0].fileData.fileUri", "is missing"),
+        (json!({"contents": [{"parts": [{"functionCall": {"args": {}}}]}]}), "contents[0].parts[0].functionCall.name", "is missing"),
+        (json!({"contents": [{"parts": [{"functionCall": {"name": "f", "args": "{}"}}]}]}), "contents[0].parts[0].functionCall.args", "must be an object"),
+        (json!({"contents": [{"parts": [{"functionResponse": {"name": "f", "response": "r"}}]}]}), "contents[0].parts[0].functionResponse.response", "must be an object"),
+        (json!({"contents": [], "system_instruction": "s"}), "system_instruction", "must be an object"),
+        (json!({"contents": [], "tools": [{"functionDeclarations": [{}]}]}), "tools[0].functionDeclarations[0].name", "is missing"),
+        (json!({"contents": [], "toolConfig": {"functionCallingConfig": {"mode": "SOME"}}}), "toolConfig.functionCallingConfig.mode", "must be AUTO"),
+        (json!({"contents": [], "generationConfig": {"maxOutputTokens": -1}}), "generationConfig.maxOutputTokens", "must be a whole number"),
+        (json!({"contents": [], "generationConfig": {"thinkingConfig": {"thinkingBudget": -2}}}), "generationConfig.thinkingConfig.thinkingBudget", "must be a whole number"),
+    ];
+    let all = [
+        (Dialect::OpenAiChat, &openai[..]),
+        (Dialect::AnthropicMessages, &anthropic),
+        (Dialect::Gemini, &gemini),
+    ];
+    for (dialect, cases) in all {
         for (body, param, what) in cases {
             let envelope = Envelope::parse(body.to_string().into()).unwrap();
             let refusal = inbound(dialect).decode_request(&envelope).unwrap_err();

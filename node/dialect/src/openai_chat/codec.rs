@@ -40,7 +40,12 @@ impl Inbound for OpenAiChat {
 
 impl Outbound for OpenAiChat {
     fn lacks_in_translation(&self) -> Features {
-        Features::SERVER_TOOLS.with(Features::VIDEO).with(Features::IMAGE_OUTPUT).with(Features::GUARDRAILS)
+        Features::SERVER_TOOLS
+            .with(Features::CHOICES)
+            .with(Features::VIDEO)
+            .with(Features::AUDIO_OUTPUT)
+            .with(Features::IMAGE_OUTPUT)
+            .with(Features::GUARDRAILS)
     }
 
     fn reads_url(&self, kind: &ir::BlockKind) -> bool {

@@ -2,6 +2,7 @@
 
 mod anthropic_messages;
 mod bedrock_converse;
+mod gemini;
 mod openai_chat;
 
 use serde_json::Value;
@@ -13,6 +14,7 @@ pub(crate) fn check(dialect: Dialect, wire: &[u8]) -> Result<(), String> {
         Dialect::OpenAiChat => sse(wire, openai_chat::check),
         Dialect::AnthropicMessages => sse(wire, anthropic_messages::check),
         Dialect::BedrockConverse => bedrock_converse::check(wire),
+        Dialect::Gemini => gemini::check(wire),
         _ => unimplemented!(),
     }
 }

@@ -2,6 +2,8 @@
 
 pub(crate) mod answers;
 pub(crate) mod bedrock_converse;
+pub(crate) mod gemini_answers;
+pub(crate) mod gemini_requests;
 pub(crate) mod json;
 pub(crate) mod requests;
 pub(crate) mod sources;

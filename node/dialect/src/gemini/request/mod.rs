@@ -1,0 +1,15 @@
+//! Requests of Gemini.
+
+mod config;
+mod contents;
+mod decode;
+mod encode;
+mod encode_config;
+mod encode_contents;
+mod encode_parts;
+mod encode_tools;
+mod thinking;
+mod tools;
+
+pub(super) use decode::decode;
+pub(super) use encode::{LACKS, encode};
