@@ -27,7 +27,7 @@ pub enum Dialect {
 
 impl Dialect {
     /// Every dialect that we speak.
-    pub const ALL: [Self; 2] = [Self::OpenAiChat, Self::AnthropicMessages];
+    pub const ALL: [Self; 3] = [Self::OpenAiChat, Self::OpenAiResponses, Self::AnthropicMessages];
 
     /// How the events of a streamed answer are told apart.
     pub const fn framing(self) -> Framing {
@@ -59,6 +59,7 @@ impl Dialect {
 pub fn inbound(dialect: Dialect) -> &'static dyn Inbound {
     match dialect {
         Dialect::OpenAiChat => &crate::openai_chat::OpenAiChat,
+        Dialect::OpenAiResponses => &crate::openai_responses::OpenAiResponses,
         Dialect::AnthropicMessages => &crate::anthropic_messages::AnthropicMessages,
         _ => unimplemented!(),
     }
@@ -68,6 +69,7 @@ pub fn inbound(dialect: Dialect) -> &'static dyn Inbound {
 pub fn outbound(dialect: Dialect) -> &'static dyn Outbound {
     match dialect {
         Dialect::OpenAiChat => &crate::openai_chat::OpenAiChat,
+        Dialect::OpenAiResponses => &crate::openai_responses::OpenAiResponses,
         Dialect::AnthropicMessages => &crate::anthropic_messages::AnthropicMessages,
         _ => unimplemented!(),
     }

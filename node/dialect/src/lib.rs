@@ -35,8 +35,11 @@ mod body;
 mod dropped;
 mod edit;
 mod fault;
+mod foreign;
+mod kind;
 mod read;
 mod usage;
 
 mod anthropic_messages;
 mod openai_chat;
+mod openai_responses;

@@ -159,7 +159,23 @@ fn seed_request() -> impl Strategy<Value = Value> {
                 "content": [{"type": "image", "source": {"type": "base64", "data": "AA=="}}]}]}],
         "tools": [{"name": "f", "input_schema": {}}], "tool_choice": {"type": "any"},
         "thinking": {"type": "enabled", "budget_tokens": 2000}, "output_config": {"effort": "low"}});
-    prop_oneof![mutated(openai), mutated(anthropic), any_json()]
+    let responses = json!({"model": "m", "instructions": "s", "input": [
+            {"role": "developer", "content": "d"},
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"},
+                {"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "auto"},
+                {"type": "input_file", "file_data": "AA==", "filename": "f"}]},
+            {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "t"}],
+                "encrypted_content": "e"},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x",
+                "annotations": [{"type": "url_citation", "url": "u"}]}]},
+            {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "a", "output": [{"type": "input_text", "text": "o"}]},
+            {"type": "item_reference", "id": "i"}],
+        "tools": [{"type": "function", "name": "f", "parameters": {}, "strict": false}],
+        "tool_choice": {"type": "function", "name": "f"}, "reasoning": {"effort": "low", "summary": "auto"},
+        "text": {"format": {"type": "json_schema", "name": "n", "schema": {}}, "verbosity": "low"},
+        "include": ["reasoning.encrypted_content"], "max_output_tokens": 5, "store": false});
+    prop_oneof![mutated(openai), mutated(anthropic), mutated(responses), any_json()]
 }
 
 fn seed_answer() -> impl Strategy<Value = Value> {
@@ -172,7 +188,15 @@ fn seed_answer() -> impl Strategy<Value = Value> {
         {"type": "thinking", "thinking": "t", "signature": "s"}],
         "usage": {"input_tokens": 1, "output_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": 1}}});
     let error = json!({"type": "error", "error": {"type": "t", "message": "m", "code": 1, "param": "p"}});
-    prop_oneof![mutated(openai), mutated(anthropic), mutated(error), any_json()]
+    let responses = json!({"id": "i", "model": "m", "status": "completed", "output": [
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "t"}],
+            "encrypted_content": "e"},
+        {"type": "message", "id": "msg_1", "content": [{"type": "output_text", "text": "x", "annotations": [],
+            "logprobs": [{"token": "x", "logprob": 0, "bytes": [1], "top_logprobs": []}]},
+            {"type": "refusal", "refusal": "r"}]},
+        {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "f", "arguments": "{"}],
+        "usage": {"input_tokens": 1, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 1}}});
+    prop_oneof![mutated(openai), mutated(anthropic), mutated(responses), mutated(error), any_json()]
 }
 
 fn seed_event() -> impl Strategy<Value = Value> {
@@ -189,9 +213,40 @@ fn seed_event() -> impl Strategy<Value = Value> {
     let close = json!({"type": "content_block_stop", "index": 0});
     let end = json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}});
     let last = json!({"type": "message_stop"});
-    let seeds = [delta, stop, start, block, more, close, end, last];
-    let whole = proptest::sample::select(seeds.to_vec());
+    let mut seeds = vec![delta, stop, start, block, more, close, end, last];
+    seeds.extend(seed_responses_events());
+    let whole = proptest::sample::select(seeds);
     prop_oneof![3 => whole.clone(), 3 => whole.prop_flat_map(mutated), 1 => any_json()]
+}
+
+fn seed_responses_events() -> Vec<Value> {
+    let reasoning = json!({"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "e"});
+    let message = json!({"type": "message", "id": "msg", "content": [{"type": "output_text", "text": "x"}]});
+    let call = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"});
+    let mut events = vec![
+        json!({"type": "response.created", "response": {"id": "i", "model": "m"}}),
+        json!({"type": "response.content_part.added", "output_index": 1, "content_index": 0,
+            "part": {"type": "output_text", "text": ""}}),
+        json!({"type": "response.content_part.done", "output_index": 1, "content_index": 0,
+            "part": {"type": "refusal", "refusal": "r"}}),
+        json!({"type": "response.output_text.annotation.added", "output_index": 1, "content_index": 0,
+            "annotation": {"type": "url_citation", "url": "u"}}),
+        json!({"type": "response.completed", "response": {"id": "i", "status": "incomplete",
+            "output": [message, call], "usage": {"input_tokens": 1}}}),
+    ];
+    for (index, item) in [reasoning, message, call].iter().enumerate() {
+        for when in ["added", "done"] {
+            events.push(
+                json!({"type": format!("response.output_item.{when}"), "output_index": index, "item": item}),
+            );
+        }
+    }
+    for (index, what) in
+        [(0, "reasoning_summary_text"), (1, "output_text"), (1, "refusal"), (2, "function_call_arguments")]
+    {
+        events.push(json!({"type": format!("response.{what}.delta"), "output_index": index, "delta": "x"}));
+    }
+    events
 }
 
 proptest! {
@@ -203,6 +258,11 @@ proptest! {
     }
 
     #[test]
+    fn responses_requests_survive(request in strategies::responses_requests::responses()) {
+        request_survives(Dialect::OpenAiResponses, &request)?;
+    }
+
+    #[test]
     fn anthropic_requests_survive(request in strategies::requests::anthropic()) {
         request_survives(Dialect::AnthropicMessages, &request)?;
     }
@@ -211,6 +271,12 @@ proptest! {
     fn openai_answers_survive(response in strategies::answers::openai()) {
         response_survives(Dialect::OpenAiChat, &response)?;
         stream_survives(Dialect::OpenAiChat, &response)?;
+    }
+
+    #[test]
+    fn responses_answers_survive(response in strategies::answers::responses()) {
+        response_survives(Dialect::OpenAiResponses, &response)?;
+        stream_survives(Dialect::OpenAiResponses, &response)?;
     }
 
     #[test]

@@ -93,7 +93,7 @@ fn quirks_reach_into_messages() {
         &[],
     );
     let quirks = Quirks { flatten_content: true, ..Quirks::default() };
-    for dialect in Dialect::ALL {
+    for dialect in [Dialect::OpenAiChat, Dialect::AnthropicMessages] {
         check(
             dialect,
             &quirks,
@@ -126,4 +126,38 @@ fn members_are_dropped_renamed_and_set() {
         assert_eq!(edited.matches("seed").count(), 2, "no member twice: {edited}");
         assert_eq!(dropped, ["logit_bias"]);
     }
+}
+
+#[test]
+fn quirks_reach_into_items() {
+    let dialect = Dialect::OpenAiResponses;
+    let quirks = Quirks { developer_role: false, ..Quirks::default() };
+    check(
+        dialect,
+        &quirks,
+        r#"{"model":"up","input":[{"role":"developer","content": "developer"}, {"type":"item_reference","id":"a"}]}"#,
+        r#"{"model":"up","input":[{"role":"system","content":"developer"},{"type":"item_reference","id":"a"}]}"#,
+        &[],
+    );
+    let unchanged = r#"{"model":"up","input":[ {"role":"user","content":"developer"} ]}"#;
+    check(dialect, &quirks, unchanged, unchanged, &[]);
+    let quirks = Quirks { flatten_content: true, ..Quirks::default() };
+    check(
+        dialect,
+        &quirks,
+        r#"{"model":"up","input":[{"role":"user","content":[{"type":"input_text","text":"a\""},{"type":"input_text","text":"b","x":{}}]},{"type":"function_call_output","output":[{"type":"input_image"}]},{"content":"c"}]}"#,
+        r#"{"model":"up","input":[{"role":"user","content":"a\"\nb"},{"type":"function_call_output","output":[{"type":"input_image"}]},{"content":"c"}]}"#,
+        &["input[].content[].x"],
+    );
+}
+
+#[test]
+fn what_other_vendors_sealed_stays_here() {
+    check(
+        Dialect::OpenAiResponses,
+        &Quirks::default(),
+        r#"{"model":"up","input":[{"type":"reasoning","id":"rs_a","summary":[],"encrypted_content":"trestle:anthropic-messages:s"},{"type":"reasoning","id":"rs_b","summary":[],"encrypted_content":"gAAA"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}","signature":"trestle:gemini:s"},{"role":"assistant","content":[{"type":"output_text","text":"x","signature":"trestle:gemini:s"}]}]}"#,
+        r#"{"model":"up","input":[{"type":"reasoning","id":"rs_b","summary":[],"encrypted_content":"gAAA"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"role":"assistant","content":[{"type":"output_text","text":"x"}]}]}"#,
+        &["input[].encrypted_content", "input[].signature", "input[].content[].signature"],
+    );
 }

@@ -39,6 +39,7 @@ fn bodies_have_the_vendors_shape() {
         r#"{{"type":"error","error":{{"type":"api_error","message":"It \"broke\".","code":"upstream_failed",{tried}}},"request_id":"req-1"}}"#
     );
     assert_eq!(text(Dialect::OpenAiChat), openai);
+    assert_eq!(text(Dialect::OpenAiResponses), openai);
     assert_eq!(text(Dialect::AnthropicMessages), anthropic);
 }
 
@@ -86,12 +87,19 @@ fn events_end_no_stream() {
         let events: Vec<_> = dialect.framing().events(&bytes).collect();
         assert_eq!(events.len(), 1, "one event, and no end");
         let name = match dialect {
-            Dialect::AnthropicMessages => "error",
+            Dialect::AnthropicMessages | Dialect::OpenAiResponses => "error",
             _ => "",
         };
         assert_eq!(events[0].name, name.as_bytes());
         let data = events[0].data.as_deref().unwrap();
-        assert_eq!(data, inbound(dialect).encode_failure(&failure(Category::Overloaded, &[])));
+        let body = inbound(dialect).encode_failure(&failure(Category::Overloaded, &[]));
+        match dialect {
+            Dialect::OpenAiResponses => assert_eq!(
+                std::str::from_utf8(data).unwrap(),
+                r#"{"type":"error","code":"upstream_failed","param":null,"message":"It \"broke\".","sequence_number":0,"request_id":"req-1"}"#
+            ),
+            _ => assert_eq!(data, body),
+        }
         let mut decoded = Vec::new();
         let mut reader = trestle_dialect::outbound(dialect).decode_events();
         reader.decode(&events[0], &mut decoded).unwrap();

@@ -2,6 +2,7 @@
 
 mod anthropic_messages;
 mod openai_chat;
+mod openai_responses;
 
 use serde_json::Value;
 use trestle_dialect::Dialect;
@@ -10,6 +11,7 @@ use trestle_dialect::Dialect;
 pub(crate) fn check(dialect: Dialect, wire: &[u8]) -> Result<(), String> {
     match dialect {
         Dialect::OpenAiChat => sse(wire, openai_chat::check),
+        Dialect::OpenAiResponses => sse(wire, openai_responses::check),
         Dialect::AnthropicMessages => sse(wire, anthropic_messages::check),
         _ => unimplemented!(),
     }

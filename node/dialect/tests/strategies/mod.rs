@@ -3,3 +3,4 @@
 pub(crate) mod answers;
 pub(crate) mod json;
 pub(crate) mod requests;
+pub(crate) mod responses_requests;

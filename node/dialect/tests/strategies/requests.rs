@@ -10,31 +10,31 @@ use trestle_dialect::{
     },
 };
 
-fn block(kind: impl Strategy<Value: Into<Block>>) -> impl Strategy<Value = Block> {
+pub(crate) fn block(kind: impl Strategy<Value: Into<Block>>) -> impl Strategy<Value = Block> {
     (kind, mark()).prop_map(|(kind, cache)| Block { cache, ..kind.into() })
 }
 
-fn bare(kind: BlockKind) -> Block {
+pub(crate) fn bare(kind: BlockKind) -> Block {
     kind.into()
 }
 
-fn message(role: Role, blocks: Vec<Block>) -> Message {
+pub(crate) fn message(role: Role, blocks: Vec<Block>) -> Message {
     Message { role, blocks, name: None, attachments: Vec::new() }
 }
 
-fn attachment(dialect: Dialect, name: &'static str) -> impl Strategy<Value = Vec<Attachment>> {
+pub(crate) fn attachment(dialect: Dialect, name: &'static str) -> impl Strategy<Value = Vec<Attachment>> {
     let one = Attachment { dialect, name: Text::fixed(name), value: Json::fixed(r#"{"a": [1, "b"]}"#) };
     vec(Just(one), 0..2)
 }
 
-fn image() -> impl Strategy<Value = Media> {
+pub(crate) fn image() -> impl Strategy<Value = Media> {
     prop_oneof![
         Just(Media::new(MediaSource::Url(Text::fixed("https://example.com/a.png")), None)),
         Just(Media::new(MediaSource::Base64(Text::fixed("iVBORw0=")), Some(Text::fixed("image/png")))),
     ]
 }
 
-fn document() -> impl Strategy<Value = Media> {
+pub(crate) fn document() -> impl Strategy<Value = Media> {
     option::of(text()).prop_map(|title| Media {
         title,
         ..Media::new(MediaSource::Base64(Text::fixed("JVBERi0=")), Some(Text::fixed("application/pdf")))
@@ -50,7 +50,7 @@ fn thinking() -> impl Strategy<Value = Block> {
     ]
 }
 
-fn call() -> impl Strategy<Value = BlockKind> {
+pub(crate) fn call() -> impl Strategy<Value = BlockKind> {
     let input =
         select(vec!["{}", r#"{"city":"Oslo \"x\""}"#, "{ \"a\" : [1] }", "{\"a\":", "[1]", "nonsense"]);
     (word(), word(), input).prop_map(|(id, name, input)| BlockKind::ToolUse {
@@ -80,7 +80,7 @@ fn choice() -> impl Strategy<Value = ToolChoice> {
 }
 
 /// What both dialects share: tools, choice, limit, stop texts, user.
-fn base() -> impl Strategy<Value = Request> {
+pub(crate) fn base() -> impl Strategy<Value = Request> {
     let tools = (vec(function(), 1..3), option::of(choice()), option::of(any::<bool>()));
     let limits = (any::<bool>(), 20_000..100_000_u64, vec(text(), 0..3), option::of(text()));
     (tools, limits).prop_map(|((tools, choice, parallel), (stream, tokens, stop, user))| {

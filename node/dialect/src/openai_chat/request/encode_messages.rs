@@ -4,7 +4,7 @@ use super::parts::THINKING;
 use crate::{
     Dialect, Refusal,
     body::Body,
-    dropped,
+    dropped, foreign,
     ir::{Block, BlockKind, Media, MediaSource, Message, Role, Sealed, Text},
     json::Writer,
 };
@@ -405,7 +405,7 @@ fn check_expressible(block: &Block, index: usize) -> Result<(), Refusal> {
             refuse("has an image by file id, which this target's dialect lacks: send its data or URL")
         }
         BlockKind::Document(media) => match &media.source {
-            MediaSource::File(dialect, _) if *dialect != SELF => {
+            MediaSource::File(dialect, _) if !foreign::same_vendor(*dialect, SELF) => {
                 refuse("has a file that lies with another vendor: send its data")
             }
             MediaSource::Url(_) => {
