@@ -156,8 +156,8 @@ fn what_other_vendors_sealed_stays_here() {
     check(
         Dialect::OpenAiResponses,
         &Quirks::default(),
-        r#"{"model":"up","input":[{"type":"reasoning","id":"rs_a","summary":[],"encrypted_content":"trestle:anthropic-messages:s"},{"type":"reasoning","id":"rs_b","summary":[],"encrypted_content":"gAAA"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}","signature":"trestle:gemini:s"},{"role":"assistant","content":[{"type":"output_text","text":"x","signature":"trestle:gemini:s"}]}]}"#,
+        r#"{"model":"up","input":[{"type":"reasoning","id":"rs_trestle_1","summary":[{"type":"summary_text","text":"Hm."}]},{"type":"reasoning","id":"rs_a","summary":[],"encrypted_content":"trestle:anthropic-messages:s"},{"type":"reasoning","id":"rs_b","summary":[],"encrypted_content":"gAAA"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}","signature":"trestle:gemini:s"},{"role":"assistant","content":[{"type":"output_text","text":"x","signature":"trestle:gemini:s"}]}]}"#,
         r#"{"model":"up","input":[{"type":"reasoning","id":"rs_b","summary":[],"encrypted_content":"gAAA"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"role":"assistant","content":[{"type":"output_text","text":"x"}]}]}"#,
-        &["input[].encrypted_content", "input[].signature", "input[].content[].signature"],
+        &["input[].summary", "input[].encrypted_content", "input[].signature", "input[].content[].signature"],
     );
 }

@@ -1,5 +1,6 @@
 //! The edits that a request of this dialect needs to stay in it.
 
+use super::output::OUR_REASONING;
 use crate::{
     Edits, Envelope, Quirks, Target, dropped, edit,
     ir::{Json, Text},
@@ -9,6 +10,9 @@ use memchr::memmem;
 
 /// Begins the proof of another vendor, which a client carries for it (see `Sealed`).
 const FOREIGN: &[u8] = b"\"trestle:";
+
+/// Stands in that, and in the ids of reasoning of other vendors.
+const OURS: &[u8] = b"trestle";
 
 /// The edits for the target, and the members that quirks took out.
 pub(super) fn edit(envelope: &Envelope, target: &Target<'_>) -> (Edits, Vec<String>) {
@@ -26,7 +30,7 @@ struct Change {
     roles: bool,
     /// Content of texts alone becomes one string.
     flatten: bool,
-    /// What another vendor sealed is left out, as this one would refuse it.
+    /// What another vendor sealed or reasoned is left out, as this one would refuse it.
     foreign: bool,
 }
 
@@ -36,7 +40,7 @@ fn items(envelope: &Envelope, quirks: &Quirks, edits: &mut Edits, dropped: &mut 
     let change = Change {
         roles: !quirks.developer_role && has(b"developer"),
         flatten: quirks.flatten_content,
-        foreign: has(FOREIGN),
+        foreign: has(OURS),
     };
     if !(change.roles || change.flatten || change.foreign) {
         return;
@@ -58,11 +62,22 @@ fn is_foreign(member: &Member<'_>) -> bool {
     (member.is("signature") || member.is("encrypted_content")) && member.value.bytes().starts_with(FOREIGN)
 }
 
+/// What is lost with an item that is reasoning of another vendor.
+fn foreign_reasoning(item: Raw<'_>) -> Option<&'static str> {
+    item.get("type").filter(|kind| kind.is_str("reasoning"))?;
+    if item.members().any(|member| is_foreign(&member)) {
+        return Some("input[].encrypted_content");
+    }
+    let ours = item.get("id").and_then(Raw::string).is_some_and(|id| id.starts_with(OUR_REASONING));
+    ours.then_some("input[].summary")
+}
+
 /// Writes an item with its changes; whether there were any.
 fn write_item(item: Raw<'_>, change: Change, out: &mut Writer, dropped: &mut Vec<String>) -> bool {
-    let reasoning = item.get("type").is_some_and(|kind| kind.is_str("reasoning"));
-    if change.foreign && reasoning && item.members().any(|member| is_foreign(&member)) {
-        dropped::note(dropped, "input[].encrypted_content");
+    if change.foreign
+        && let Some(what) = foreign_reasoning(item)
+    {
+        dropped::note(dropped, what);
         return true;
     }
     if item.kind() != Kind::Object {

@@ -102,6 +102,9 @@ pub(super) fn answer(out: &mut Writer, head: &Head, state: State<'_>, items: imp
     out.raw(b"{}");
 }
 
+/// The id of reasoning that this vendor did not make begins so: the vendor would look for it and refuse it.
+pub(super) const OUR_REASONING: &str = "rs_trestle";
+
 /// The id of an item: unique in the conversation, and in the form and length that the vendor accepts, should the item
 /// be sent to it.
 pub(super) fn item_id(kind: &str, context: &StreamContext, index: usize) -> String {

@@ -236,7 +236,7 @@ impl Reader {
         if let Some(part) = piece.root.get("part")
             && self.items.find(output, place).is_some()
         {
-            self.whole_part(output, place, part, piece.owner, out)?;
+            self.whole_part((output, place), part, piece.owner, out)?;
         }
         Ok(())
     }
@@ -244,8 +244,7 @@ impl Reader {
     /// A part that is complete: tells what has not been told, and closes it.
     fn whole_part(
         &mut self,
-        output: u64,
-        place: Place,
+        (output, place): (u64, Place),
         part: Raw<'_>,
         owner: &Bytes,
         out: &mut Vec<Event>,
@@ -278,7 +277,7 @@ impl Reader {
         if text.is_empty() {
             return Ok(());
         }
-        let begun = std::mem::replace(&mut open.part, Some(part));
+        let begun = open.part.replace(part);
         open.said = true;
         let index = open.index;
         if begun.is_some_and(|begun| begun != part) {
@@ -310,7 +309,7 @@ impl Reader {
         match item.get("type").and_then(Raw::string).as_deref() {
             Some("message") => {
                 for (i, part) in (0..).zip(item.get("content").into_iter().flat_map(Raw::elements)) {
-                    self.whole_part(output, Place::Part(i), part, owner, out)?;
+                    self.whole_part((output, Place::Part(i)), part, owner, out)?;
                 }
             }
             Some("function_call") => {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Dialect, EncodeEvents, StreamContext, dropped,
-    ir::{BlockStart, Delta, Event, StopReason, Text, Usage},
+    ir::{BlockStart, Delta, Event, StopReason, Text, TokenLogprob, Usage},
     json::Raw,
     openai_responses::{
         output::{Head, State},
@@ -112,11 +112,7 @@ impl Writer {
             Event::BlockStart { index, block } => self.block_start(*index, block, out, dropped),
             Event::Delta { index, delta } => self.delta(*index, delta, out, dropped),
             Event::BlockStop { index } => self.block_stop(*index, out),
-            Event::Logprobs(list) => {
-                if !self.items.logprobs(out, list) {
-                    dropped::note(dropped, "logprobs");
-                }
-            }
+            Event::Logprobs(list) => self.logprobs(list, out, dropped),
             Event::Stop { reason, sequence } => {
                 if sequence.is_some() {
                     dropped::note(dropped, "stop_sequence");
@@ -125,6 +121,12 @@ impl Writer {
             }
             Event::End => self.end(out, dropped),
             _ => {}
+        }
+    }
+
+    fn logprobs(&mut self, list: &[TokenLogprob], out: &mut Vec<u8>, dropped: &mut Vec<String>) {
+        if !self.items.logprobs(out, list) {
+            dropped::note(dropped, "logprobs");
         }
     }
 

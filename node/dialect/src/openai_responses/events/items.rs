@@ -323,7 +323,9 @@ impl Items {
     /// Opens reasoning that can be read.
     pub(super) fn begin_thought(&mut self, out: &mut Vec<u8>) -> usize {
         let body = Body::Thought { text: None, proof: None };
-        self.begin(out, "rs", body, |out, id| output::reasoning(out, &Text::new(id), None, None))
+        self.begin(out, output::OUR_REASONING, body, |out, id| {
+            output::reasoning(out, &Text::new(id), None, None)
+        })
     }
 
     /// More of the reasoning: one part of a summary, which opens with it.
@@ -372,7 +374,9 @@ impl Items {
     pub(super) fn redacted(&mut self, out: &mut Vec<u8>, sealed: &Sealed) {
         let body = Body::Thought { text: None, proof: None };
         let encrypted = proof::carried_apart(sealed);
-        let item = self.begin(out, "rs", body, |out, id| output::reasoning(out, &Text::new(id), None, None));
+        let item = self.begin(out, output::OUR_REASONING, body, |out, id| {
+            output::reasoning(out, &Text::new(id), None, None)
+        });
         let Some(Item { id, .. }) = self.items.get(item) else { return };
         let mut json = Writer::default();
         output::reasoning(&mut json, &Text::new(id), None, Some(&encrypted));

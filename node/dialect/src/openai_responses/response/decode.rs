@@ -11,9 +11,10 @@ use bytes::Bytes;
 
 const SELF: Dialect = Dialect::OpenAiResponses;
 
-/// Members that repeat the request, or the answer itself.
-const ECHOES: [&str; 28] = [
+/// Members that repeat the request or the answer itself, or say who pays.
+const ECHOES: [&str; 29] = [
     "background",
+    "billing",
     "completed_at",
     "conversation",
     "frequency_penalty",

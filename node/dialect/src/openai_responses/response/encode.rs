@@ -146,7 +146,7 @@ impl Items<'_> {
     }
 
     fn reasoning(&mut self, text: Option<&Text>, sealed: Option<&Sealed>) {
-        let own = self.next_id("rs");
+        let own = self.next_id(output::OUR_REASONING);
         let (id, encrypted) = sealed.map(proof::carried).unzip();
         let id = id.filter(|id| !id.is_empty()).unwrap_or_else(|| Text::new(&own));
         output::reasoning(self.out, &id, text, encrypted.as_ref());
