@@ -4,6 +4,7 @@ use super::{parts::read_signature, proof};
 use crate::{
     Dialect, Refusal,
     ir::{Block, BlockKind, Text},
+    json::Kind,
     read::Fields,
 };
 
@@ -12,11 +13,16 @@ const SELF: Dialect = Dialect::OpenAiResponses;
 /// Between the parts of one reasoning, as we hold it: a blank line.
 pub(super) static PART_END: Text = Text::fixed("\\n\\n");
 
-/// A `function_call`. Its own id and status say only how the vendor keeps it.
+/// A `function_call`. Its own id and status say only how the vendor keeps it. Some write the arguments themselves
+/// instead of their text.
 pub(super) fn read_call(mut fields: Fields<'_, '_>) -> Result<Block, Refusal> {
     let (id, name) = (fields.text("call_id")?, fields.text("name")?);
-    let input = fields.optional_text("arguments")?.filter(|input| !input.is_empty());
-    let input = input.unwrap_or(Text::fixed("{}"));
+    let input = match fields.take("arguments") {
+        Some(object) if object.kind() == Kind::Object => Text::new(&String::from_utf8_lossy(object.bytes())),
+        Some(text) => fields.path.member("arguments").text(text, fields.owner)?,
+        None => Text::default(),
+    };
+    let input = if input.is_empty() { Text::fixed("{}") } else { input };
     let mut block = Block::from(BlockKind::ToolUse { id, name, input });
     fields.take("id");
     fields.take("status");

@@ -87,10 +87,27 @@ fn read_audio(fields: &mut Fields<'_, '_>) -> Result<Media, Refusal> {
     Ok(Media::new(MediaSource::Base64(data), media_type))
 }
 
-/// Whether a whole that is not modelled is a content part, and not an item.
-pub(super) fn is_part(json: &Json) -> bool {
-    let kind = json.raw().get("type").and_then(Raw::string).unwrap_or_default();
-    kind.starts_with("input_")
-        || kind.starts_with("output_")
-        || matches!(&*kind, "computer_screenshot" | "reasoning_text")
+/// What a whole that is not modelled is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// An item.
+    Item,
+    /// A content part of a message.
+    Part,
+    /// Neither: its type is one that we model, in a place where it is not expected.
+    Neither,
+}
+
+impl Whole {
+    /// Told from its type.
+    pub(super) fn of(json: &Json) -> Self {
+        let kind = json.raw().get("type").and_then(Raw::string).unwrap_or_default();
+        match &*kind {
+            "message" | "reasoning" | "function_call" | "function_call_output" => Self::Neither,
+            "input_text" | "output_text" | "refusal" => Self::Neither,
+            "computer_screenshot" | "reasoning_text" => Self::Part,
+            kind if kind.starts_with("input_") || kind.starts_with("output_") => Self::Part,
+            _ => Self::Item,
+        }
+    }
 }

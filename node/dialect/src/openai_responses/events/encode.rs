@@ -16,7 +16,7 @@ use crate::{
     json::Raw,
     openai_responses::{
         output::{Head, State},
-        parts::is_part,
+        parts::Whole,
         response::{HasRefusal, ending},
     },
 };
@@ -156,7 +156,7 @@ impl Writer {
                 self.leave_message(out);
                 Open::Call(self.items.begin_call(out, id, name))
             }
-            BlockStart::Opaque { dialect, json } if *dialect == SELF && !is_part(json) => {
+            BlockStart::Opaque { dialect, json } if *dialect == SELF && Whole::of(json) == Whole::Item => {
                 self.leave_message(out);
                 self.items.whole(out, json);
                 Open::Other

@@ -1,7 +1,7 @@
 //! Writes the items of a request.
 
 use super::{
-    super::{parts::is_part, proof},
+    super::{parts::Whole, proof},
     encode_parts::{PHASE, check_expressible, write_cache, write_content, write_said},
 };
 use crate::{
@@ -86,7 +86,7 @@ fn write_user(body: &mut Body<'_>, message: &Message, index: usize) -> Result<()
                 dropped::attachments(&block.attachments, SELF, parent, &mut body.out, &mut body.dropped);
                 body.out.end_object();
             }
-            BlockKind::Opaque { json, .. } if !is_part(json) => body.out.json(json),
+            BlockKind::Opaque { json, .. } if Whole::of(json) == Whole::Item => body.out.json(json),
             _ => said.push(block),
         }
     }
@@ -111,7 +111,7 @@ fn write_assistant(body: &mut Body<'_>, message: &Message) {
     for block in &message.blocks {
         let part = match &block.kind {
             BlockKind::Text(_) | BlockKind::Refusal(_) => true,
-            BlockKind::Opaque { dialect, json } => *dialect == SELF && is_part(json),
+            BlockKind::Opaque { dialect, json } => *dialect == SELF && Whole::of(json) == Whole::Part,
             _ => false,
         };
         if !part || phase(block).is_some() {
@@ -121,7 +121,9 @@ fn write_assistant(body: &mut Body<'_>, message: &Message) {
             _ if part => said.push(block),
             BlockKind::ToolUse { id, name, input } => write_call(body, block, (id, name, input)),
             BlockKind::Thinking(_) | BlockKind::RedactedThinking(_) => write_reasoning(body, block),
-            BlockKind::Opaque { dialect, json } if *dialect == SELF => body.out.json(json),
+            BlockKind::Opaque { dialect, json } if *dialect == SELF && Whole::of(json) == Whole::Item => {
+                body.out.json(json);
+            }
             other => body.drop(format!("{PARENT}{}", other.type_name())),
         }
     }

@@ -1,5 +1,6 @@
 //! Writes content parts.
 
+use super::super::parts::Whole;
 use crate::{
     Dialect, Refusal,
     body::Body,
@@ -232,7 +233,9 @@ pub(super) fn check_expressible(block: &Block, index: usize) -> Result<(), Refus
         BlockKind::ToolUse { .. } | BlockKind::Thinking(_) | BlockKind::RedactedThinking(_) => {
             refuse(&format!("has a block of type `{}`, which has no place there", block.kind.type_name()))
         }
-        BlockKind::Opaque { dialect, .. } if *dialect == SELF => Ok(()),
+        BlockKind::Opaque { dialect, json } if *dialect == SELF && Whole::of(json) != Whole::Neither => {
+            Ok(())
+        }
         BlockKind::Opaque { .. } | BlockKind::Audio(_) | BlockKind::Video(_) => refuse(&format!(
             "has a part of type `{}`, which this target's dialect lacks",
             block.kind.type_name()

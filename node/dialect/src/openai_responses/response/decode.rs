@@ -111,7 +111,7 @@ fn read_item(
     let kind = fields.text("type")?;
     let blocks = match &*kind.plain() {
         "message" => {
-            let content = path.required(fields.take("content"), "content")?;
+            let Some(content) = fields.take("content") else { return Ok((Vec::new(), Vec::new())) };
             let mut blocks = read_content(content, &path.member("content"), owner)?;
             for name in ["id", "status", "role"] {
                 fields.take(name);

@@ -3,7 +3,7 @@
 use super::super::{
     annotations,
     output::{self, Call, Head, State},
-    parts::is_part,
+    parts::Whole,
     proof,
 };
 use crate::{
@@ -136,7 +136,7 @@ impl Items<'_> {
             }
             BlockKind::Thinking(text) => self.reasoning(Some(text), signature),
             BlockKind::RedactedThinking(sealed) => self.reasoning(None, Some(sealed)),
-            BlockKind::Opaque { dialect, json } if *dialect == SELF => {
+            BlockKind::Opaque { dialect, json } if *dialect == SELF && Whole::of(json) == Whole::Item => {
                 self.count += 1;
                 self.out.json(json);
             }
@@ -157,7 +157,7 @@ impl Items<'_> {
 fn is_said(kind: &BlockKind) -> bool {
     match kind {
         BlockKind::Text(_) | BlockKind::Refusal(_) => true,
-        BlockKind::Opaque { dialect, json } => *dialect == SELF && is_part(json),
+        BlockKind::Opaque { dialect, json } => *dialect == SELF && Whole::of(json) == Whole::Part,
         _ => false,
     }
 }
