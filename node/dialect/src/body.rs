@@ -1,6 +1,6 @@
 //! The body of a translated request: members by name, under the quirks and parameters of the target.
 
-use crate::{Dialect, Encoded, Target, dropped, ir::Attachment, json::Writer};
+use crate::{Dialect, Encoded, Target, dropped, foreign, ir::Attachment, json::Writer};
 
 /// A request that is being written: the top-level object is open until `finish`.
 pub(crate) struct Body<'a> {
@@ -47,13 +47,12 @@ impl<'a> Body<'a> {
         dropped::note(&mut self.dropped, path);
     }
 
-    /// Writes a top-level attachment of this dialect; names those of others.
+    /// Writes a top-level attachment of this dialect, or one that means the same in it; names the others.
     pub(crate) fn attachment(&mut self, attachment: &Attachment, dialect: Dialect) {
-        let name = attachment.name.plain();
-        if attachment.dialect != dialect || name.contains('.') {
-            self.drop(name);
-        } else if self.member(&name) {
-            self.out.json(&attachment.value);
+        match foreign::name_in(attachment, dialect).filter(|name| !name.contains('.')) {
+            Some(name) if self.member(&name) => self.out.json(&attachment.value),
+            Some(_) => {}
+            None => self.drop(attachment.name.plain()),
         }
     }
 

@@ -27,8 +27,13 @@ pub enum Dialect {
 
 impl Dialect {
     /// Every dialect that we speak.
-    pub const ALL: [Self; 4] =
-        [Self::OpenAiChat, Self::AnthropicMessages, Self::Gemini, Self::BedrockConverse];
+    pub const ALL: [Self; 5] = [
+        Self::OpenAiChat,
+        Self::OpenAiResponses,
+        Self::AnthropicMessages,
+        Self::Gemini,
+        Self::BedrockConverse,
+    ];
 
     /// How the events of a streamed answer are told apart.
     pub const fn framing(self) -> Framing {
@@ -60,6 +65,7 @@ impl Dialect {
 pub fn inbound(dialect: Dialect) -> &'static dyn Inbound {
     match dialect {
         Dialect::OpenAiChat => &crate::openai_chat::OpenAiChat,
+        Dialect::OpenAiResponses => &crate::openai_responses::OpenAiResponses,
         Dialect::AnthropicMessages => &crate::anthropic_messages::AnthropicMessages,
         Dialect::Gemini => &crate::gemini::Gemini,
         Dialect::BedrockConverse => &crate::bedrock_converse::BedrockConverse,
@@ -71,6 +77,7 @@ pub fn inbound(dialect: Dialect) -> &'static dyn Inbound {
 pub fn outbound(dialect: Dialect) -> &'static dyn Outbound {
     match dialect {
         Dialect::OpenAiChat => &crate::openai_chat::OpenAiChat,
+        Dialect::OpenAiResponses => &crate::openai_responses::OpenAiResponses,
         Dialect::AnthropicMessages => &crate::anthropic_messages::AnthropicMessages,
         Dialect::Gemini => &crate::gemini::Gemini,
         Dialect::BedrockConverse => &crate::bedrock_converse::BedrockConverse,

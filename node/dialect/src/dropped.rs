@@ -1,7 +1,7 @@
 //! What could not be expressed: a short list of paths, each once.
 
 use crate::{
-    Dialect,
+    Dialect, foreign,
     ir::{Attachment, Block},
     json::Writer,
 };
@@ -32,6 +32,18 @@ pub(crate) fn attachments(
             out.json(&attachment.value);
         } else {
             note(dropped, format!("{parent}{}", attachment.name.plain()));
+        }
+    }
+}
+
+/// Writes the members of an answer that are not modelled and of this dialect, or mean the same in it; names the others.
+pub(crate) fn members(list: &[Attachment], dialect: Dialect, out: &mut Writer, dropped: &mut Vec<String>) {
+    for attachment in list {
+        if foreign::answers_alike(attachment, dialect) && !attachment.name.escaped().contains(&b'.') {
+            out.key_escaped(attachment.name.escaped());
+            out.json(&attachment.value);
+        } else {
+            note(dropped, attachment.name.plain());
         }
     }
 }

@@ -118,7 +118,8 @@ fn status_of(words: &Words<'_>) -> u16 {
             | "BadRequestError"
             | "context_length_exceeded"
             | "content_filter"
-            | "content_policy_violation" => 400,
+            | "content_policy_violation"
+            | "invalid_prompt" => 400,
             "authentication_error" | "invalid_api_key" => 401,
             "billing_error" => 402,
             "permission_error" => 403,

@@ -35,7 +35,9 @@ mod body;
 mod dropped;
 mod edit;
 mod fault;
+mod foreign;
 mod in_turn;
+mod kind;
 mod read;
 mod usage;
 
@@ -43,5 +45,6 @@ mod anthropic_messages;
 mod bedrock_converse;
 mod gemini;
 mod openai_chat;
+mod openai_responses;
 
 pub use bedrock_converse::error_type as bedrock_error_type;

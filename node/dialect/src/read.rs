@@ -120,6 +120,47 @@ impl<'a> Path<'a> {
     }
 }
 
+/// The members of an object that have not been read yet.
+pub(crate) struct Fields<'v, 'p> {
+    members: Vec<Member<'v>>,
+    pub(crate) path: &'p Path<'p>,
+    pub(crate) owner: &'p Bytes,
+}
+
+impl<'v, 'p> Fields<'v, 'p> {
+    /// All members of an object, without those that are `null`.
+    pub(crate) fn of(value: Raw<'v>, path: &'p Path<'p>, owner: &'p Bytes) -> Result<Self, Refusal> {
+        Ok(Self { members: path.object(value)?, path, owner })
+    }
+
+    /// Takes a member out.
+    pub(crate) fn take(&mut self, name: &str) -> Option<Raw<'v>> {
+        let at = self.members.iter().position(|member| member.is(name))?;
+        Some(self.members.remove(at).value)
+    }
+
+    /// Takes a string out, if it is there.
+    pub(crate) fn optional_text(&mut self, name: &str) -> Result<Option<Text>, Refusal> {
+        let value = self.take(name);
+        value.map(|value| self.path.member(name).text(value, self.owner)).transpose()
+    }
+
+    /// Takes a string out.
+    pub(crate) fn text(&mut self, name: &str) -> Result<Text, Refusal> {
+        let text = self.optional_text(name)?;
+        self.path.required(text, name)
+    }
+
+    /// Keeps what is left.
+    pub(crate) fn rest(self, dialect: Dialect) -> Vec<Attachment> {
+        let mut list = Vec::new();
+        for member in &self.members {
+            attach(&mut list, dialect, member, self.owner);
+        }
+        list
+    }
+}
+
 /// Keeps a member that is not modelled.
 pub(crate) fn attach(list: &mut Vec<Attachment>, dialect: Dialect, member: &Member<'_>, owner: &Bytes) {
     let name = Text::from_escaped(Bytes::copy_from_slice(member.key));

@@ -30,11 +30,12 @@ pub struct Quirks {
     pub max_tokens_member: MaxTokensMember,
     /// Understands `stream_options.include_usage`.
     pub stream_usage: bool,
-    /// Takes `cache_control` in content parts and tools of OpenAI Chat (OpenRouter and LiteLLM do).
+    /// Takes `cache_control` in content parts and tools of OpenAI's dialects (OpenRouter and LiteLLM do).
     pub cache_control: bool,
     /// Takes `top_k` in OpenAI Chat, which OpenAI itself does not.
     pub top_k: bool,
-    /// Takes the reasoning of earlier turns back as `reasoning_content` of OpenAI Chat messages.
+    /// Takes the reasoning of earlier turns back as text: `reasoning_content` of OpenAI Chat messages, `content` of
+    /// reasoning items.
     pub echo_reasoning: bool,
     /// Parts of the names of Anthropic models that are told an effort (`thinking: adaptive`) and not a budget.
     pub adaptive_thinking: Vec<String>,

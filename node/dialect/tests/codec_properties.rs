@@ -185,8 +185,31 @@ fn seed_request() -> impl Strategy<Value = Value> {
         "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
         "generationConfig": {"temperature": 1, "stopSequences": ["a"], "responseMimeType": "application/json",
             "responseJsonSchema": {"allOf": [{"type": "object"}]}, "thinkingConfig": {"thinkingLevel": "LOW"}}});
+    let responses = json!({"model": "m", "instructions": "s", "input": [
+            {"role": "developer", "content": "d"},
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"},
+                {"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "auto"},
+                {"type": "input_file", "file_data": "AA==", "filename": "f"}]},
+            {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "t"}],
+                "encrypted_content": "e"},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x",
+                "annotations": [{"type": "url_citation", "url": "u"}]}]},
+            {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "a", "output": [{"type": "input_text", "text": "o"}]},
+            {"type": "item_reference", "id": "i"}],
+        "tools": [{"type": "function", "name": "f", "parameters": {}, "strict": false}],
+        "tool_choice": {"type": "function", "name": "f"}, "reasoning": {"effort": "low", "summary": "auto"},
+        "text": {"format": {"type": "json_schema", "name": "n", "schema": {}}, "verbosity": "low"},
+        "include": ["reasoning.encrypted_content"], "max_output_tokens": 5, "store": false});
     let bedrock = bedrock_converse::request();
-    prop_oneof![mutated(openai), mutated(anthropic), mutated(gemini), mutated(bedrock), any_json()]
+    prop_oneof![
+        mutated(openai),
+        mutated(anthropic),
+        mutated(gemini),
+        mutated(responses),
+        mutated(bedrock),
+        any_json()
+    ]
 }
 
 fn seed_answer() -> impl Strategy<Value = Value> {
@@ -204,12 +227,21 @@ fn seed_answer() -> impl Strategy<Value = Value> {
         {"type": "thinking", "thinking": "t", "signature": "s"}],
         "usage": {"input_tokens": 1, "output_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": 1}}});
     let error = json!({"type": "error", "error": {"type": "t", "message": "m", "code": 1, "param": "p"}});
+    let responses = json!({"id": "i", "model": "m", "status": "completed", "output": [
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "t"}],
+            "encrypted_content": "e"},
+        {"type": "message", "id": "msg_1", "content": [{"type": "output_text", "text": "x", "annotations": [],
+            "logprobs": [{"token": "x", "logprob": 0, "bytes": [1], "top_logprobs": []}]},
+            {"type": "refusal", "refusal": "r"}]},
+        {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "f", "arguments": "{"}],
+        "usage": {"input_tokens": 1, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 1}}});
     let gemini = gemini_event();
     let bedrock = bedrock_converse::answer();
     prop_oneof![
         mutated(openai),
         mutated(anthropic),
         mutated(gemini),
+        mutated(responses),
         mutated(bedrock),
         mutated(error),
         any_json()
@@ -248,8 +280,39 @@ fn seed_event() -> impl Strategy<Value = Value> {
     let part = json!({"candidates": [{"content": {"parts": [{"text": "a"}]}}], "responseId": "i"});
     let mut seeds = vec![delta, stop, start, block, more, cite, close, end, last, part, gemini_event()];
     seeds.extend(bedrock_converse::events());
+    seeds.extend(seed_responses_events());
     let whole = proptest::sample::select(seeds);
     prop_oneof![3 => whole.clone(), 3 => whole.prop_flat_map(mutated), 1 => any_json()]
+}
+
+fn seed_responses_events() -> Vec<Value> {
+    let reasoning = json!({"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "e"});
+    let message = json!({"type": "message", "id": "msg", "content": [{"type": "output_text", "text": "x"}]});
+    let call = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"});
+    let mut events = vec![
+        json!({"type": "response.created", "response": {"id": "i", "model": "m"}}),
+        json!({"type": "response.content_part.added", "output_index": 1, "content_index": 0,
+            "part": {"type": "output_text", "text": ""}}),
+        json!({"type": "response.content_part.done", "output_index": 1, "content_index": 0,
+            "part": {"type": "refusal", "refusal": "r"}}),
+        json!({"type": "response.output_text.annotation.added", "output_index": 1, "content_index": 0,
+            "annotation": {"type": "url_citation", "url": "u"}}),
+        json!({"type": "response.completed", "response": {"id": "i", "status": "incomplete",
+            "output": [message, call], "usage": {"input_tokens": 1}}}),
+    ];
+    for (index, item) in [reasoning, message, call].iter().enumerate() {
+        for when in ["added", "done"] {
+            events.push(
+                json!({"type": format!("response.output_item.{when}"), "output_index": index, "item": item}),
+            );
+        }
+    }
+    for (index, what) in
+        [(0, "reasoning_summary_text"), (1, "output_text"), (1, "refusal"), (2, "function_call_arguments")]
+    {
+        events.push(json!({"type": format!("response.{what}.delta"), "output_index": index, "delta": "x"}));
+    }
+    events
 }
 
 proptest! {
@@ -258,6 +321,11 @@ proptest! {
     #[test]
     fn openai_requests_survive(request in strategies::requests::openai()) {
         request_survives(Dialect::OpenAiChat, &request)?;
+    }
+
+    #[test]
+    fn responses_requests_survive(request in strategies::responses_requests::responses()) {
+        request_survives(Dialect::OpenAiResponses, &request)?;
     }
 
     #[test]
@@ -296,6 +364,12 @@ proptest! {
     fn openai_answers_survive(response in strategies::answers::openai()) {
         response_survives(Dialect::OpenAiChat, &response)?;
         stream_survives(Dialect::OpenAiChat, &response)?;
+    }
+
+    #[test]
+    fn responses_answers_survive(response in strategies::answers::responses()) {
+        response_survives(Dialect::OpenAiResponses, &response)?;
+        stream_survives(Dialect::OpenAiResponses, &response)?;
     }
 
     #[test]

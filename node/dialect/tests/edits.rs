@@ -185,3 +185,37 @@ fn what_was_carried_for_others_stays_here() {
         &["messages[].thinking_blocks"],
     );
 }
+
+#[test]
+fn quirks_reach_into_items() {
+    let dialect = Dialect::OpenAiResponses;
+    let quirks = Quirks { developer_role: false, ..Quirks::default() };
+    check(
+        dialect,
+        &quirks,
+        r#"{"model":"up","input":[{"role":"developer","content": "developer"}, {"type":"item_reference","id":"a"}]}"#,
+        r#"{"model":"up","input":[{"role":"system","content":"developer"},{"type":"item_reference","id":"a"}]}"#,
+        &[],
+    );
+    let unchanged = r#"{"model":"up","input":[ {"role":"user","content":"developer"} ]}"#;
+    check(dialect, &quirks, unchanged, unchanged, &[]);
+    let quirks = Quirks { flatten_content: true, ..Quirks::default() };
+    check(
+        dialect,
+        &quirks,
+        r#"{"model":"up","input":[{"role":"user","content":[{"type":"input_text","text":"a\""},{"type":"input_text","text":"b","x":{}}]},{"type":"function_call_output","output":[{"type":"input_image"}]},{"content":"c"}]}"#,
+        r#"{"model":"up","input":[{"role":"user","content":"a\"\nb"},{"type":"function_call_output","output":[{"type":"input_image"}]},{"content":"c"}]}"#,
+        &["input[].content[].x"],
+    );
+}
+
+#[test]
+fn what_other_vendors_sealed_stays_here() {
+    check(
+        Dialect::OpenAiResponses,
+        &Quirks::default(),
+        r#"{"model":"up","input":[{"type":"reasoning","id":"rs_trestle_1","summary":[{"type":"summary_text","text":"Hm."}]},{"type":"reasoning","id":"rs_a","summary":[],"encrypted_content":"trestle:anthropic-messages:s"},{"type":"reasoning","id":"rs_b","summary":[],"encrypted_content":"gAAA"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}","signature":"trestle:gemini:s"},{"role":"assistant","content":[{"type":"output_text","text":"x","signature":"trestle:gemini:s"}]}]}"#,
+        r#"{"model":"up","input":[{"type":"reasoning","id":"rs_b","summary":[],"encrypted_content":"gAAA"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"role":"assistant","content":[{"type":"output_text","text":"x"}]}]}"#,
+        &["input[].summary", "input[].encrypted_content", "input[].signature", "input[].content[].signature"],
+    );
+}

@@ -43,6 +43,7 @@ fn bodies_have_the_vendors_shape() {
     );
     assert_eq!(text(Dialect::BedrockConverse), bedrock);
     assert_eq!(text(Dialect::OpenAiChat), openai);
+    assert_eq!(text(Dialect::OpenAiResponses), openai);
     assert_eq!(text(Dialect::AnthropicMessages), anthropic);
     let gemini = format!(
         r#"{{"error":{{"code":400,"message":"It \"broke\".","status":"INTERNAL","details":[{{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"upstream_failed"}},{{"@type":"type.googleapis.com/google.rpc.RequestInfo","requestId":"req-1"}}],{tried}}}}}"#
@@ -136,13 +137,20 @@ fn events_end_no_stream() {
         let events: Vec<_> = dialect.framing().events(&bytes).collect();
         assert_eq!(events.len(), 1, "one event, and no end");
         let name = match dialect {
-            Dialect::AnthropicMessages => "error",
+            Dialect::AnthropicMessages | Dialect::OpenAiResponses => "error",
             Dialect::BedrockConverse => "serviceUnavailableException",
             _ => "",
         };
         assert_eq!(events[0].name, name.as_bytes());
         let data = events[0].data.as_deref().unwrap();
-        assert_eq!(data, inbound(dialect).encode_failure(&failure(Category::Overloaded, &[])));
+        let body = inbound(dialect).encode_failure(&failure(Category::Overloaded, &[]));
+        match dialect {
+            Dialect::OpenAiResponses => assert_eq!(
+                std::str::from_utf8(data).unwrap(),
+                r#"{"type":"error","code":"upstream_failed","param":null,"message":"It \"broke\".","sequence_number":0,"request_id":"req-1"}"#
+            ),
+            _ => assert_eq!(data, body),
+        }
         let mut decoded = Vec::new();
         let mut reader = trestle_dialect::outbound(dialect).decode_events();
         reader.decode(&events[0], &mut decoded).unwrap();

@@ -221,6 +221,52 @@ fn gemini_events() {
 }
 
 #[test]
+#[rustfmt::skip]
+fn responses_events() {
+    let cases = [
+        // (data, before the commit point, after it)
+        (r#"{"type":"response.created","response":{"status":"in_progress","usage":null}}"#, "", ""),
+        (r#"{"type":"response.in_progress","response":{}}"#, "", ""),
+        (r#"{"type":"response.queued","response":{}}"#, "", ""),
+        (r#"{"type":"response.output_item.added","item":{"type":"message","content":[]}}"#, "", "content"),
+        (r#"{"type":"response.output_item.added","item":{"type":"reasoning","summary":[]}}"#, "", "content"),
+        (r#"{"type":"response.output_item.added","item":{"type":"function_call","arguments":""}}"#, "content", "content"),
+        (r#"{"type":"response.output_item.added","item":{"type":"web_search_call"}}"#, "content", "content"),
+        (r#"{"type":"response.content_part.added","part":{"type":"output_text","text":""}}"#, "", "content"),
+        (r#"{"type":"response.output_text.delta","delta":"a"}"#, "content", "content"),
+        (r#"{"type":"response.output_text.delta","delta":""}"#, "", "content"),
+        (r#"{"type":"response.refusal.delta","delta":"a"}"#, "content", "content"),
+        (r#"{"type":"response.reasoning_summary_part.added","part":{"text":""}}"#, "", "content"),
+        (r#"{"type":"response.reasoning_summary_text.delta","delta":"a"}"#, "content", "content"),
+        (r#"{"type":"response.function_call_arguments.delta","delta":"{"}"#, "content", "content"),
+        (r#"{"type":"response.output_text.annotation.added","annotation":{}}"#, "content", "content"),
+        (r#"{"type":"response.output_item.done","item":{"type":"reasoning"}}"#, "content", "content"),
+        (r#"{"type":"response.web_search_call.searching"}"#, "", "content"),
+        (r#"{"type":"response.completed","response":{"usage":{"input_tokens":2,"output_tokens":3}}}"#, "content usage 2+3 end", "content usage 2+3 end"),
+        (r#"{"type":"response.incomplete","response":{"usage":null}}"#, "content end", "content end"),
+        (r#"{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded","message":"slow"}}}"#, "fault 429", "fault 429"),
+        (r#"{"type":"response.failed","response":{"error":null}}"#, "fault 500", "fault 500"),
+        (r#"{"type":"error","code":"server_error","message":"x","param":null}"#, "fault 500", "fault 500"),
+        (r#"{"type":"error","error":{"type":"invalid_request_error","message":"x"}}"#, "fault 400", "fault 400"),
+        (r#"{"type":"keepalive"}"#, "", ""),
+        (r#"{"response":1}"#, "", ""),
+        ("{broken", "", ""),
+        ("[DONE]", "", ""),
+    ];
+    for (data, commit, meter) in cases {
+        let name = serde_json::from_str::<serde_json::Value>(data).unwrap_or_default();
+        let name = name["type"].as_str().unwrap_or_default();
+        for block in [format!("event: {name}\ndata: {data}\n\n"), format!("data: {data}\n\n")] {
+            assert_eq!(word(&look(Dialect::OpenAiResponses, &block, Look::Commit)), commit, "{block}");
+            assert_eq!(word(&look(Dialect::OpenAiResponses, &block, Look::Meter)), meter, "{block}");
+        }
+    }
+    let failed = "event: response.failed\ndata: {\"response\":{\"error\":{\"code\":\"server_error\",\"message\":\"It broke.\"}}}\n\n";
+    let fault = look(Dialect::OpenAiResponses, failed, Look::Meter).fault.unwrap();
+    assert_eq!((fault.message.as_str(), fault.code.as_deref()), ("It broke.", Some("server_error")));
+}
+
+#[test]
 fn reports_of_one_stream_add_up() {
     let first = Usage { input: 30, cache_read: 20, output: 1, ..Usage::default() };
     let last = Usage { output: 9, ..Usage::default() };

@@ -14,6 +14,73 @@ fn decode(dialect: Dialect, body: &Value) -> Request {
     inbound(dialect).decode_request(&envelope).unwrap()
 }
 
+/// A body, the member at fault, and what is said of it.
+type Bad = (Value, &'static str, &'static str);
+
+fn check_named(dialect: Dialect, cases: &[Bad]) {
+    for (body, param, what) in cases {
+        let envelope = Envelope::parse(body.to_string().into()).unwrap();
+        let refusal = inbound(dialect).decode_request(&envelope).unwrap_err();
+        assert_eq!(refusal.param.as_deref(), Some(*param), "{body}");
+        assert!(refusal.message.starts_with(&format!("`{param}` {what}")), "{body}: {}", refusal.message);
+    }
+}
+
+#[test]
+#[rustfmt::skip]
+fn bad_members_of_gemini_are_named() {
+    let gemini = [
+        (json!({}), "contents", "is missing"),
+        (json!({"contents": 1}), "contents", "must be an array"),
+        (json!({"contents": [1]}), "contents[0]", "must be an object"),
+        (json!({"contents": [{"role": "user"}]}), "contents[0].parts", "is missing"),
+        (json!({"contents": [{"role": "bot", "parts": []}]}), "contents[0].role", "must be user or model"),
+        (json!({"contents": [{"parts": [{"text": 1}]}]}), "contents[0].parts[0].text", "must be a string"),
+        (json!({"contents": [{"parts": [{"text": "a", "inline_data": {"data": ""}}]}]}), "contents[0].parts[0]", "must hold one kind of data"),
+        (json!({"contents": [{"parts": [{"inline_data": {}}]}]}), "contents[0].parts[0].inline_data.data", "is missing"),
+        (json!({"contents": [{"parts": [{"fileData": {}}]}]}), "contents[0].parts[0].fileData.fileUri", "is missing"),
+        (json!({"contents": [{"parts": [{"functionCall": {"args": {}}}]}]}), "contents[0].parts[0].functionCall.name", "is missing"),
+        (json!({"contents": [{"parts": [{"functionCall": {"name": "f", "args": "{}"}}]}]}), "contents[0].parts[0].functionCall.args", "must be an object"),
+        (json!({"contents": [{"parts": [{"functionResponse": {"name": "f", "response": "r"}}]}]}), "contents[0].parts[0].functionResponse.response", "must be an object"),
+        (json!({"contents": [], "system_instruction": "s"}), "system_instruction", "must be an object"),
+        (json!({"contents": [], "tools": [{"functionDeclarations": [{}]}]}), "tools[0].functionDeclarations[0].name", "is missing"),
+        (json!({"contents": [], "toolConfig": {"functionCallingConfig": {"mode": "SOME"}}}), "toolConfig.functionCallingConfig.mode", "must be AUTO"),
+        (json!({"contents": [], "generationConfig": {"maxOutputTokens": -1}}), "generationConfig.maxOutputTokens", "must be a whole number"),
+        (json!({"contents": [], "generationConfig": {"thinkingConfig": {"thinkingBudget": -2}}}), "generationConfig.thinkingConfig.thinkingBudget", "must be a whole number"),
+    ];
+    check_named(Dialect::Gemini, &gemini);
+}
+
+#[test]
+#[rustfmt::skip]
+fn bad_members_of_responses_are_named() {
+    check_named(Dialect::OpenAiResponses, &[
+        (json!({"model": "m"}), "input", "is missing"),
+        (json!({"input": "a"}), "model", "is missing"),
+        (json!({"model": "m", "input": 1}), "input", "must be a string or an array of items"),
+        (json!({"model": "m", "input": [1]}), "input[0]", "must be an object"),
+        (json!({"model": "m", "input": [{"role": "tool", "content": "a"}]}), "input[0].role", "must be system"),
+        (json!({"model": "m", "input": [{"type": "message", "content": "a"}]}), "input[0].role", "is missing"),
+        (json!({"model": "m", "input": [{"role": "user"}]}), "input[0].content", "is missing"),
+        (json!({"model": "m", "input": [{"role": "user", "content": 1}]}), "input[0].content", "must be a string or an array"),
+        (json!({"model": "m", "input": [{"role": "user", "content": [{"text": "a"}]}]}), "input[0].content[0].type", "is missing"),
+        (json!({"model": "m", "input": [{"role": "user", "content": [{"type": "input_image"}]}]}), "input[0].content[0]", "must have image_url or file_id"),
+        (json!({"model": "m", "input": [{"role": "user", "content": [{"type": "input_file"}]}]}), "input[0].content[0]", "must have file_data"),
+        (json!({"model": "m", "input": [{"role": "user", "content": [{"type": "input_audio"}]}]}), "input[0].content[0].input_audio", "is missing"),
+        (json!({"model": "m", "input": [{"type": "function_call", "name": "f"}]}), "input[0].call_id", "is missing"),
+        (json!({"model": "m", "input": [{"type": "function_call_output", "call_id": "a"}]}), "input[0].output", "is missing"),
+        (json!({"model": "m", "input": [{"type": "function_call_output", "call_id": "a", "output": {}}]}), "input[0].output", "must be a string or an array"),
+        (json!({"model": "m", "input": [{"type": "reasoning", "summary": [{}]}]}), "input[0].summary[0].text", "is missing"),
+        (json!({"model": "m", "input": "a", "instructions": []}), "instructions", "must be a string"),
+        (json!({"model": "m", "input": "a", "tools": [{"type": "function"}]}), "tools[0].name", "is missing"),
+        (json!({"model": "m", "input": "a", "tool_choice": "maybe"}), "tool_choice", "must be none, auto"),
+        (json!({"model": "m", "input": "a", "text": {"format": {"type": "json_schema", "name": "n"}}}), "text.format.schema", "is missing"),
+        (json!({"model": "m", "input": "a", "reasoning": {"effort": 1}}), "reasoning.effort", "must be a string"),
+        (json!({"model": "m", "input": "a", "include": [1]}), "include[0]", "must be a string"),
+        (json!({"model": "m", "input": "a", "store": 1}), "store", "must be true or false"),
+    ]);
+}
+
 #[test]
 #[rustfmt::skip]
 fn bad_members_are_named() {
@@ -58,38 +125,8 @@ fn bad_members_are_named() {
         (json!({"model": "m", "messages": [], "tool_choice": {"type": "tool"}}), "tool_choice.name", "is missing"),
         (json!({"model": "m", "messages": [], "output_config": {"format": {"type": "xml"}}}), "output_config.format.type", "must be json_schema"),
     ];
-    let gemini = [
-        (json!({}), "contents", "is missing"),
-        (json!({"contents": 1}), "contents", "must be an array"),
-        (json!({"contents": [1]}), "contents[0]", "must be an object"),
-        (json!({"contents": [{"role": "user"}]}), "contents[0].parts", "is missing"),
-        (json!({"contents": [{"role": "bot", "parts": []}]}), "contents[0].role", "must be user or model"),
-        (json!({"contents": [{"parts": [{"text": 1}]}]}), "contents[0].parts[0].text", "must be a string"),
-        (json!({"contents": [{"parts": [{"text": "a", "inline_data": {"data": ""}}]}]}), "contents[0].parts[0]", "must hold one kind of data"),
-        (json!({"contents": [{"parts": [{"inline_data": {}}]}]}), "contents[0].parts[0].inline_data.data", "is missing"),
-        (json!({"contents": [{"parts": [{"fileData": {}}]}]}), "contents[0].parts[0].fileData.fileUri", "is missing"),
-        (json!({"contents": [{"parts": [{"functionCall": {"args": {}}}]}]}), "contents[0].parts[0].functionCall.name", "is missing"),
-        (json!({"contents": [{"parts": [{"functionCall": {"name": "f", "args": "{}"}}]}]}), "contents[0].parts[0].functionCall.args", "must be an object"),
-        (json!({"contents": [{"parts": [{"functionResponse": {"name": "f", "response": "r"}}]}]}), "contents[0].parts[0].functionResponse.response", "must be an object"),
-        (json!({"contents": [], "system_instruction": "s"}), "system_instruction", "must be an object"),
-        (json!({"contents": [], "tools": [{"functionDeclarations": [{}]}]}), "tools[0].functionDeclarations[0].name", "is missing"),
-        (json!({"contents": [], "toolConfig": {"functionCallingConfig": {"mode": "SOME"}}}), "toolConfig.functionCallingConfig.mode", "must be AUTO"),
-        (json!({"contents": [], "generationConfig": {"maxOutputTokens": -1}}), "generationConfig.maxOutputTokens", "must be a whole number"),
-        (json!({"contents": [], "generationConfig": {"thinkingConfig": {"thinkingBudget": -2}}}), "generationConfig.thinkingConfig.thinkingBudget", "must be a whole number"),
-    ];
-    let all = [
-        (Dialect::OpenAiChat, &openai[..]),
-        (Dialect::AnthropicMessages, &anthropic),
-        (Dialect::Gemini, &gemini),
-    ];
-    for (dialect, cases) in all {
-        for (body, param, what) in cases {
-            let envelope = Envelope::parse(body.to_string().into()).unwrap();
-            let refusal = inbound(dialect).decode_request(&envelope).unwrap_err();
-            assert_eq!(refusal.param.as_deref(), Some(*param), "{body}");
-            assert!(refusal.message.starts_with(&format!("`{param}` {what}")), "{body}: {}", refusal.message);
-        }
-    }
+    check_named(Dialect::OpenAiChat, &openai);
+    check_named(Dialect::AnthropicMessages, &anthropic);
     let twice = r#"{"model":"m","messages":[{"role":"user","content":"a","content":"b"}]}"#;
     let refusal = inbound(Dialect::OpenAiChat).decode_request(&Envelope::parse(twice.into()).unwrap()).unwrap_err();
     assert_eq!(refusal.message, "`messages[0]` has the member `content` twice");
@@ -345,4 +382,123 @@ fn needs_are_collected_and_decide_beforehand() {
     assert_eq!(needs(json!({"reasoning_effort": "low"})), Features::REASONING);
     let image = json!([{"type": "image_url", "image_url": {"url": "https://a/b.png"}}]);
     assert_eq!(needs(json!({"messages": [{"role": "user", "content": image}]})), Features::IMAGES);
+}
+
+#[test]
+fn what_only_openai_keeps_goes_nowhere_else() {
+    let kept = [
+        ("previous_response_id", json!("resp_1")),
+        ("conversation", json!({"id": "conv_1"})),
+        ("prompt", json!({"id": "pmpt_1"})),
+        ("background", json!(true)),
+    ];
+    for (name, value) in kept {
+        let mut body = json!({"model": "m", "input": "hi"});
+        body[name] = value;
+        let request = decode(Dialect::OpenAiResponses, &body);
+        for dialect in Dialect::ALL {
+            let quirks = Quirks::default();
+            let encoded = outbound(dialect).encode_request(&request, &plain(&quirks));
+            if dialect == Dialect::OpenAiResponses {
+                assert!(encoded.is_ok());
+                continue;
+            }
+            let refusal = encoded.unwrap_err();
+            assert_eq!(refusal.param.as_deref(), Some(name), "{}", dialect.name());
+            assert!(refusal.message.starts_with(&format!("`{name}` ")), "{}", refusal.message);
+        }
+    }
+}
+
+#[test]
+fn both_dialects_of_openai_share_what_means_the_same() {
+    let (chat, responses) = (Dialect::OpenAiChat, Dialect::OpenAiResponses);
+    let shared = json!({"metadata": {"a": "b"}, "store": true, "service_tier": "flex", "prompt_cache_key": "k",
+        "prompt_cache_retention": "24h", "safety_identifier": "s", "user": "u"});
+    let with = |mut body: Value| {
+        body.as_object_mut().unwrap().extend(shared.as_object().unwrap().clone());
+        body
+    };
+    let hi = json!([{"role": "user", "content": "hi"}]);
+    let quirks = Quirks::default();
+    let mut body = with(json!({"model": "m", "messages": hi, "verbosity": "low", "logit_bias": {}}));
+    let (sent, dropped) = translate(chat, responses, &body, &plain(&quirks));
+    let item = json!([{"type": "message", "role": "user", "content": "hi"}]);
+    assert_eq!(sent, with(json!({"model": "up", "input": item, "text": {"verbosity": "low"}})));
+    assert_eq!(dropped, ["logit_bias"]);
+
+    body = with(json!({"model": "m", "input": hi, "text": {"verbosity": "low"}, "max_tool_calls": 1}));
+    let (sent, dropped) = translate(responses, chat, &body, &plain(&quirks));
+    assert_eq!(sent, with(json!({"model": "up", "messages": hi, "verbosity": "low"})));
+    assert_eq!(dropped, ["max_tool_calls"]);
+    let (_, dropped) = translate(responses, Dialect::AnthropicMessages, &body, &plain(&quirks));
+    assert!(dropped.contains(&"text.verbosity".to_owned()) && dropped.contains(&"metadata".to_owned()));
+
+    // What is so anyway is not said, and what other clients do not expect is not stored.
+    let plain_store = json!({"model": "m", "input": "hi", "store": false});
+    assert_eq!(translate(responses, chat, &plain_store, &plain(&quirks)).0.get("store"), None);
+    let unsaid = json!({"model": "m", "messages": hi});
+    assert_eq!(translate(chat, responses, &unsaid, &plain(&quirks)).0["store"], false);
+}
+
+#[test]
+fn what_openai_responses_refuses_gives_way() {
+    let (from, to) = (Dialect::OpenAiChat, Dialect::OpenAiResponses);
+    let id = "call_".to_owned() + &"x".repeat(80);
+    let call = json!({"id": id, "type": "function", "function": {"name": "f", "arguments": ""}});
+    let body = json!({"model": "m", "max_tokens": 1, "stop": ["a"], "seed": 1, "presence_penalty": 0,
+        "user": "u".repeat(65), "reasoning_effort": "low", "messages": [
+            {"role": "developer", "content": "d"}, {"role": "system", "content": "s"},
+            {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": id, "content": "ok"}]});
+    let quirks = Quirks { developer_role: false, ..Quirks::default() };
+    let (sent, dropped) = translate(from, to, &body, &plain(&quirks));
+    assert_eq!(dropped, ["max_tokens", "seed", "stop", "user"]);
+    assert_eq!((&sent["max_output_tokens"], sent.get("user")), (&json!(16), None));
+    assert_eq!((&sent["input"][0]["role"], sent.get("instructions")), (&json!("system"), None));
+    assert_eq!(sent["include"], json!(["reasoning.encrypted_content"]));
+    let (called, answered) = (&sent["input"][2]["call_id"], &sent["input"][3]["call_id"]);
+    assert_eq!(called, answered);
+    assert_eq!(called.as_str().unwrap().len(), 64);
+    assert_eq!(sent["input"][2]["arguments"], "{}");
+}
+
+#[test]
+fn sealed_reasoning_goes_back_to_openai_alone() {
+    let carried = "trestle:openai-responses:rs_1:gAAA";
+    let body = json!({"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": carried},
+            {"type": "redacted_thinking", "data": carried},
+            {"type": "thinking", "thinking": "t", "signature": "own"}, {"type": "text", "text": "a"}]}]});
+    let quirks = Quirks::default();
+    let (sent, dropped) =
+        translate(Dialect::AnthropicMessages, Dialect::OpenAiResponses, &body, &plain(&quirks));
+    let expected = json!([
+        {"type": "message", "role": "user", "content": "hi"},
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "t"}], "encrypted_content": "gAAA"},
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"},
+        {"type": "message", "role": "assistant", "content": "a"}]);
+    assert_eq!(sent["input"], expected);
+    assert_eq!(dropped, ["messages[].content[].thinking"]);
+    let open = Quirks { echo_reasoning: true, ..Quirks::default() };
+    let (sent, _) = translate(Dialect::AnthropicMessages, Dialect::OpenAiResponses, &body, &plain(&open));
+    let echoed =
+        json!({"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "t"}]});
+    assert_eq!(sent["input"][3], echoed);
+}
+
+#[test]
+fn features_of_responses_are_needed() {
+    let needs = |members: Value| {
+        let mut body = json!({"model": "m", "input": "hi"});
+        body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        decode(Dialect::OpenAiResponses, &body).needs
+    };
+    assert_eq!(needs(json!({"reasoning": {}, "store": true})), Features::NONE);
+    assert_eq!(needs(json!({"reasoning": {"summary": "auto"}})), Features::REASONING);
+    assert_eq!(needs(json!({"reasoning": {"effort": "none"}})), Features::NONE);
+    assert_eq!(needs(json!({"include": ["message.output_text.logprobs"]})), Features::LOGPROBS);
+    assert_eq!(needs(json!({"top_logprobs": 2})), Features::LOGPROBS);
+    assert_eq!(needs(json!({"tools": [{"type": "web_search"}]})), Features::SERVER_TOOLS);
+    assert_eq!(needs(json!({"tools": [{"type": "function", "name": "f"}]})), Features::TOOLS);
+    assert_eq!(needs(json!({"text": {"format": {"type": "json_object"}}})), Features::JSON_OBJECT);
 }

@@ -38,6 +38,17 @@ impl Media {
         }
     }
 
+    /// From what a member for data holds: a `data:` URL, a URL, or base64 without the head of a data URL. URLs begin
+    /// with a scheme, base64 holds no colon.
+    pub fn from_file_data(data: Text) -> Self {
+        match Self::from_url(data) {
+            Self { source: MediaSource::Url(url), .. } if !url.escaped().contains(&b':') => {
+                Self::new(MediaSource::Base64(url), None)
+            }
+            media => media,
+        }
+    }
+
     /// The media type: as given, in its official spelling, or told from the first bytes of inline data.
     pub fn media_type_or_guess(&self) -> Text {
         match (&self.media_type, &self.source) {

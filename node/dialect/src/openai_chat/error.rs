@@ -3,13 +3,9 @@
 use crate::{Category, Failure, json::Writer};
 
 /// The body: `{"error": {"message", "type", "param", "code", ...}}`.
-pub(super) fn encode(failure: &Failure<'_>) -> Vec<u8> {
-    let (kind, default_code) = words(failure.category);
-    let code = match failure.category {
-        // Clients act on these codes, so another vendor's word does not help them.
-        Category::ContextTooLong | Category::ContentPolicy | Category::UnsupportedParameter => default_code,
-        _ => failure.code.or(default_code),
-    };
+pub(crate) fn encode(failure: &Failure<'_>) -> Vec<u8> {
+    let (kind, _) = words(failure.category);
+    let code = code(failure);
     let mut out = Writer::with_capacity(256);
     out.begin_object();
     out.key("error");
@@ -31,6 +27,16 @@ pub(super) fn encode(failure: &Failure<'_>) -> Vec<u8> {
     out.end_object();
     out.end_object();
     out.finish()
+}
+
+/// The `code`.
+pub(crate) fn code<'f>(failure: &Failure<'f>) -> Option<&'f str> {
+    let (_, default_code) = words(failure.category);
+    match failure.category {
+        // Clients act on these codes, so another vendor's word does not help them.
+        Category::ContextTooLong | Category::ContentPolicy | Category::UnsupportedParameter => default_code,
+        _ => failure.code.or(default_code),
+    }
 }
 
 /// The error as an event. No `[DONE]` follows: the stream did not end properly.

@@ -13,3 +13,4 @@ mod response;
 mod usage;
 
 pub(crate) use codec::OpenAiChat;
+pub(crate) use error::{code as error_code, encode as encode_error};

@@ -265,7 +265,7 @@ pub(super) fn encode(response: &Response, context: &StreamContext) -> Encoded {
         out.key("usage");
         usage::encode(usage, &mut out);
     }
-    dropped::attachments(&response.attachments, SELF, "", &mut out, &mut dropped);
+    dropped::members(&response.attachments, SELF, &mut out, &mut dropped);
     out.end_object();
     Encoded { body: out.finish(), dropped }
 }

@@ -68,7 +68,7 @@ fn calls(blocks: Vec<Block>) -> Option<Response> {
 }
 
 fn sealed(dialect: Dialect) -> Sealed {
-    let data = if dialect == Dialect::OpenAiResponses { "rs_1.c2VhbGVk" } else { "c2VhbGVk" };
+    let data = if dialect == Dialect::OpenAiResponses { "rs_1:c2VhbGVk" } else { "c2VhbGVk" };
     Sealed { dialect, data: Text::fixed(data) }
 }
 

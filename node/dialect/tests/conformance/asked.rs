@@ -113,7 +113,7 @@ fn thought(blocks: Vec<Block>) -> Option<Request> {
 
 fn sealed(dialect: Dialect) -> Sealed {
     // The Responses API needs the id of the item back with what it encrypted.
-    let data = if dialect == Dialect::OpenAiResponses { "rs_1.c2VhbGVk" } else { "c2VhbGVk" };
+    let data = if dialect == Dialect::OpenAiResponses { "rs_1:c2VhbGVk" } else { "c2VhbGVk" };
     Sealed { dialect, data: Text::fixed(data) }
 }
 

@@ -4,6 +4,7 @@ mod anthropic_messages;
 mod bedrock_converse;
 mod gemini;
 mod openai_chat;
+mod openai_responses;
 
 use serde_json::Value;
 use trestle_dialect::Dialect;
@@ -12,6 +13,7 @@ use trestle_dialect::Dialect;
 pub(crate) fn check(dialect: Dialect, wire: &[u8]) -> Result<(), String> {
     match dialect {
         Dialect::OpenAiChat => sse(wire, openai_chat::check),
+        Dialect::OpenAiResponses => sse(wire, openai_responses::check),
         Dialect::AnthropicMessages => sse(wire, anthropic_messages::check),
         Dialect::BedrockConverse => bedrock_converse::check(wire),
         Dialect::Gemini => gemini::check(wire),

@@ -2,12 +2,16 @@
 
 use super::{
     json::{text, word},
+    responses_requests::{citation, own_proof},
     sources,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use trestle_dialect::{
     Dialect,
-    ir::{Block, BlockKind, BlockStart, Delta, Event, Json, Response, Sealed, StopReason, Text, Usage},
+    ir::{
+        Block, BlockKind, BlockStart, Delta, Event, Json, Likelihood, Response, Sealed, StopReason, Text,
+        TokenLogprob, Usage,
+    },
 };
 
 pub(crate) fn call() -> impl Strategy<Value = Block> {
@@ -128,6 +132,60 @@ pub(crate) fn anthropic() -> impl Strategy<Value = Response> {
         let stop_sequence = sequence.filter(|_| stop == StopReason::StopSequence);
         Response { stop_sequence, ..response(blocks, stop, Some(usage)) }
     })
+}
+
+/// An answer that OpenAI Responses can express.
+pub(crate) fn responses() -> impl Strategy<Value = Response> {
+    let own = Dialect::OpenAiResponses;
+    let proof = || {
+        let foreign = sealed().prop_filter("foreign", move |sealed| sealed.dialect != own);
+        prop_oneof![foreign, own_proof()]
+    };
+    let thinking = (text(), option::of(proof()))
+        .prop_map(|(text, signature)| Block { signature, ..BlockKind::Thinking(text).into() });
+    let said = (text(), vec(citation(), 0..3), option::weighted(0.2, sealed())).prop_map(
+        |(text, citations, signature)| Block { citations, signature, ..BlockKind::Text(text).into() },
+    );
+    let called =
+        (call(), option::weighted(0.2, sealed())).prop_map(|(call, signature)| Block { signature, ..call });
+    let opaque = Json::fixed(r#"{"type":"web_search_call","id":"ws_1","status":"completed"}"#);
+    let opaque = Block::from(BlockKind::Opaque { dialect: own, json: opaque });
+    let block = prop_oneof![
+        4 => said,
+        3 => thinking,
+        1 => proof().prop_map(|sealed| BlockKind::RedactedThinking(sealed).into()),
+        1 => text().prop_map(|text| BlockKind::Refusal(text).into()),
+        3 => called,
+        1 => Just(opaque),
+    ];
+    let stop = select(vec![StopReason::EndTurn, StopReason::MaxTokens, StopReason::ContentFilter]);
+    let usage = option::of((usage(), 0..50_u64));
+    (vec(block, 0..6), stop, usage, vec(token(), 0..3)).prop_map(|(blocks, stop, usage, tokens)| {
+        let refused = blocks.iter().any(|block| matches!(block.kind, BlockKind::Refusal(_)));
+        let stop = match stop {
+            StopReason::EndTurn if has_call(&blocks) => StopReason::ToolUse,
+            StopReason::EndTurn if refused => StopReason::Refusal,
+            stop => stop,
+        };
+        let usage =
+            usage.map(|(usage, reasoning)| Usage { reasoning, output: usage.output + reasoning, ..usage });
+        // They go with a text; a stream has them behind the last block.
+        let texts = matches!(blocks.last(), Some(Block { kind: BlockKind::Text(_), .. }));
+        let logprobs = if texts { tokens } else { Vec::new() };
+        Response { created: Some(1_700_000_000), logprobs, ..response(blocks, stop, usage) }
+    })
+}
+
+fn token() -> impl Strategy<Value = TokenLogprob> {
+    let likelihood = || {
+        let numbers = select(vec!["-0.5", "0", "-1e-3"]).prop_map(Json::fixed);
+        (text(), numbers).prop_map(|(token, logprob)| Likelihood {
+            token,
+            logprob,
+            bytes: Some(Json::fixed("[97,98]")),
+        })
+    };
+    (likelihood(), vec(likelihood(), 0..2)).prop_map(|(chosen, top)| TokenLogprob { chosen, top })
 }
 
 /// The events of an answer, each text cut into pieces between characters.
@@ -289,6 +347,7 @@ pub(crate) fn any_events() -> impl Strategy<Value = Vec<Event>> {
         text().prop_map(Delta::Text),
         text().prop_map(Delta::Thinking),
         sealed().prop_map(Delta::Signature),
+        citation().prop_map(Delta::Citation),
         text().prop_map(Delta::ToolInput),
         opaque().prop_map(|dialect| Delta::Opaque { dialect, json: Json::fixed(r#"{"annotations":[1]}"#) }),
         prop_oneof![sources::annotation(), sources::location()].prop_map(Delta::Citation),

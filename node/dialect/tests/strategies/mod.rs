@@ -6,4 +6,5 @@ pub(crate) mod gemini_answers;
 pub(crate) mod gemini_requests;
 pub(crate) mod json;
 pub(crate) mod requests;
+pub(crate) mod responses_requests;
 pub(crate) mod sources;

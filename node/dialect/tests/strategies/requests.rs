@@ -30,14 +30,14 @@ pub(crate) fn attachment(dialect: Dialect, name: &'static str) -> impl Strategy<
     vec(Just(one), 0..2)
 }
 
-fn image() -> impl Strategy<Value = Media> {
+pub(crate) fn image() -> impl Strategy<Value = Media> {
     prop_oneof![
         Just(Media::new(MediaSource::Url(Text::fixed("https://example.com/a.png")), None)),
         Just(Media::new(MediaSource::Base64(Text::fixed("iVBORw0=")), Some(Text::fixed("image/png")))),
     ]
 }
 
-fn document() -> impl Strategy<Value = Media> {
+pub(crate) fn document() -> impl Strategy<Value = Media> {
     option::of(text()).prop_map(|title| Media {
         title,
         ..Media::new(MediaSource::Base64(Text::fixed("JVBERi0=")), Some(Text::fixed("application/pdf")))
@@ -83,7 +83,7 @@ fn choice() -> impl Strategy<Value = ToolChoice> {
 }
 
 /// What both dialects share: tools, choice, limit, stop texts, user.
-fn base() -> impl Strategy<Value = Request> {
+pub(crate) fn base() -> impl Strategy<Value = Request> {
     let tools = (vec(function(), 1..3), option::of(choice()), option::of(any::<bool>()));
     let limits = (any::<bool>(), 20_000..100_000_u64, vec(text(), 0..3), option::of(text()));
     (tools, limits).prop_map(|((tools, choice, parallel), (stream, tokens, stop, user))| {

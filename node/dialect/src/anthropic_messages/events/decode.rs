@@ -1,15 +1,13 @@
 //! Reads a streamed answer.
 
-use super::{
-    super::{citation, usage},
-    glance::kind,
-};
+use super::super::{citation, usage};
 use crate::{
     DecodeEvents, Dialect,
     anthropic_messages::response::decode_stop,
     fault, frame,
     ir::{BlockStart, Delta, Event, Sealed, Text, Usage},
     json::{Kind, Raw},
+    kind::kind,
 };
 use bytes::Bytes;
 

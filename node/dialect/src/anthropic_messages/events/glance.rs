@@ -1,11 +1,7 @@
 //! A quick look at an event that is passed on as it is.
 
 use super::super::usage;
-use crate::{Glance, Look, fault, frame, ir::Usage, json::Raw};
-use memchr::memmem::Finder;
-use std::{borrow::Cow, sync::LazyLock};
-
-static TYPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"type\""));
+use crate::{Glance, Look, fault, frame, ir::Usage, json::Raw, kind::kind};
 
 /// Looks at an event: by its name, or by the `type` in its data where a compatible provider leaves the name out.
 pub(in crate::anthropic_messages) fn glance(event: &frame::Event<'_>, look: Look) -> Glance {
@@ -23,23 +19,6 @@ pub(in crate::anthropic_messages) fn glance(event: &frame::Event<'_>, look: Look
         b"error" => Glance { fault: Some(fault::decode_event(data)), ..Glance::default() },
         _ => Glance::default(),
     }
-}
-
-/// The type of an event.
-pub(super) fn kind<'e>(name: &'e [u8], data: &'e [u8]) -> Cow<'e, [u8]> {
-    if !name.is_empty() && name != b"message" {
-        return Cow::Borrowed(name);
-    }
-    // The first member in all known streams; else the data is read.
-    let first = TYPE.find(data).filter(|at| data.get(..*at).is_some_and(|head| head.trim_ascii() == b"{"));
-    let value = first.and_then(|at| data.get(at + 6..)?.trim_ascii_start().strip_prefix(b":"));
-    if let Some(quoted) = value.and_then(|value| value.trim_ascii_start().strip_prefix(b"\""))
-        && let Some(end) = memchr::memchr(b'"', quoted)
-    {
-        return Cow::Borrowed(quoted.get(..end).unwrap_or_default());
-    }
-    let kind = Raw::parse(data).ok().and_then(|root| root.get("type")?.string());
-    Cow::Owned(kind.map_or_else(Vec::new, |kind| kind.as_bytes().to_vec()))
 }
 
 /// Whether the block that opens says something already: a tool call does, an empty text or thought does not.

@@ -4,7 +4,7 @@ use super::{encode_messages::Conversation, thinking::Thinking};
 use crate::{
     Dialect, Encoded, Refusal, Target,
     body::Body,
-    dropped,
+    dropped, foreign,
     ir::{Attachment, Features, Json, OutputFormat, Request, Text, Tool, ToolChoice, ToolKind},
     json::Kind,
 };
@@ -26,7 +26,8 @@ pub(in crate::anthropic_messages) fn encode(
     request: &Request,
     target: &Target<'_>,
 ) -> Result<Encoded, Refusal> {
-    refuse_foreign(request)?;
+    foreign::refuse_state(request, SELF)?;
+    foreign::refuse_needs(request, SELF, LACKS)?;
     let mut body = Body::new(target, 4096);
     let thinking = Thinking::of(request, target);
     let conversation = Conversation::of(&request.messages);
@@ -56,25 +57,6 @@ pub(in crate::anthropic_messages) fn encode(
         write_attachment(&mut body, attachment);
     }
     Ok(body.finish())
-}
-
-/// Needs that came with members of another dialect cannot be met here; our own tools can.
-fn refuse_foreign(request: &Request) -> Result<(), Refusal> {
-    let foreign = |attachment: &&Attachment| attachment.dialect != SELF;
-    let lacking = request.needs.and(LACKS);
-    if lacking.is_empty() {
-        return Ok(());
-    }
-    let own_tools = request.tools.iter().all(|tool| match tool.kind {
-        ToolKind::Opaque { dialect, .. } => dialect == SELF,
-        ToolKind::Function { .. } => true,
-    });
-    if lacking == Features::SERVER_TOOLS && own_tools && !request.attachments.iter().any(|a| foreign(&a)) {
-        return Ok(());
-    }
-    let names = lacking.names().collect::<Vec<_>>().join(", ");
-    let what = format!("the request needs what {} lacks: {names}", SELF.name());
-    Err(Refusal::new(crate::RefusalKind::InvalidRequest, what))
 }
 
 /// The limit is required, and a budget must lie below it: it is raised where it does not.

@@ -12,6 +12,7 @@ use crate::{
     anthropic_messages::Thinking,
     bedrock_converse::family::Family,
     body::Body,
+    foreign,
     ir::{Attachment, Features, Json, OutputFormat, Request, Text, ToolKind},
 };
 
@@ -29,6 +30,7 @@ pub(in crate::bedrock_converse) fn encode(
     request: &Request,
     target: &Target<'_>,
 ) -> Result<Encoded, Refusal> {
+    foreign::refuse_state(request, SELF)?;
     refuse_foreign(request)?;
     let mut body = Body::without_model(target, 4096);
     let family = Family::of(target.model);

@@ -4,6 +4,7 @@ use super::{encode_config::write_config, encode_contents::write_contents, encode
 use crate::{
     Dialect, Encoded, Refusal, Target,
     body::Body,
+    foreign,
     gemini::attached,
     ir::{Features, Request, ToolKind},
     json::Writer,
@@ -23,6 +24,7 @@ pub(in crate::gemini) const LACKS: Features = Features::CHOICES
 
 /// Writes a request. Model and stream stand in the path.
 pub(in crate::gemini) fn encode(request: &Request, target: &Target<'_>) -> Result<Encoded, Refusal> {
+    foreign::refuse_state(request, SELF)?;
     refuse_foreign(request)?;
     let mut body = Body { out: Writer::with_capacity(4096), target, dropped: Vec::new() };
     body.out.begin_object();

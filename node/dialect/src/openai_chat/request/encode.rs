@@ -4,7 +4,7 @@ use super::encode_messages::write_messages;
 use crate::{
     Dialect, Encoded, MaxTokensMember, Refusal, Target,
     body::Body,
-    dropped,
+    dropped, foreign,
     ir::{Attachment, OutputFormat, Reasoning, Request, Tool, ToolChoice, ToolKind},
 };
 
@@ -15,6 +15,7 @@ const SCHEMA_NAME: &str = "answer";
 
 /// Writes a request.
 pub(in crate::openai_chat) fn encode(request: &Request, target: &Target<'_>) -> Result<Encoded, Refusal> {
+    foreign::refuse_state(request, SELF)?;
     let mut body = Body::new(target, 4096);
     if body.member("messages") {
         write_messages(&mut body, &request.messages)?;

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Dialect, Refusal,
     body::Body,
-    dropped,
+    dropped, foreign,
     ir::{Block, BlockKind, Media, MediaSource, Message, Role, Text},
     json::Writer,
     openai_chat::proof,
@@ -424,7 +424,9 @@ fn check_expressible(block: &Block, path: &Path<'_>) -> Result<(), Refusal> {
             Err(path
                 .refuse("is an image by file id, which this target's dialect lacks: send its data or URL"))
         }
-        BlockKind::Document(Media { source: MediaSource::File(dialect, _), .. }) if *dialect != SELF => {
+        BlockKind::Document(Media { source: MediaSource::File(dialect, _), .. })
+            if !foreign::same_vendor(*dialect, SELF) =>
+        {
             Err(path.refuse("is a file that lies with another vendor: send its data"))
         }
         BlockKind::Document(Media { source: MediaSource::Url(_), .. }) => {

@@ -114,13 +114,7 @@ fn read_file(
         }
     }
     let media = match (data, id) {
-        (Some(data), _) => match Media::from_url(data) {
-            // Data without the head of a data URL. Addresses begin with a scheme, base64 holds no colon.
-            Media { source: MediaSource::Url(url), .. } if !url.escaped().contains(&b':') => {
-                Media::new(MediaSource::Base64(url), None)
-            }
-            media => media,
-        },
+        (Some(data), _) => Media::from_file_data(data),
         (None, Some(id)) => Media::new(MediaSource::File(SELF, id), None),
         (None, None) => return Err(path.refuse("must have file_data or file_id")),
     };

@@ -1,0 +1,17 @@
+//! OpenAI Responses.
+
+mod annotations;
+mod codec;
+mod edit;
+mod error;
+mod events;
+mod items;
+mod logprobs;
+mod output;
+mod parts;
+mod proof;
+mod request;
+mod response;
+mod usage;
+
+pub(crate) use codec::OpenAiResponses;
