@@ -27,7 +27,7 @@ pub enum Dialect {
 
 impl Dialect {
     /// Every dialect that we speak.
-    pub const ALL: [Self; 2] = [Self::OpenAiChat, Self::AnthropicMessages];
+    pub const ALL: [Self; 3] = [Self::OpenAiChat, Self::AnthropicMessages, Self::CohereChat];
 
     /// How the events of a streamed answer are told apart.
     pub const fn framing(self) -> Framing {
@@ -60,6 +60,7 @@ pub fn inbound(dialect: Dialect) -> &'static dyn Inbound {
     match dialect {
         Dialect::OpenAiChat => &crate::openai_chat::OpenAiChat,
         Dialect::AnthropicMessages => &crate::anthropic_messages::AnthropicMessages,
+        Dialect::CohereChat => &crate::cohere_chat::CohereChat,
         _ => unimplemented!(),
     }
 }
@@ -69,6 +70,7 @@ pub fn outbound(dialect: Dialect) -> &'static dyn Outbound {
     match dialect {
         Dialect::OpenAiChat => &crate::openai_chat::OpenAiChat,
         Dialect::AnthropicMessages => &crate::anthropic_messages::AnthropicMessages,
+        Dialect::CohereChat => &crate::cohere_chat::CohereChat,
         _ => unimplemented!(),
     }
 }

@@ -36,7 +36,9 @@ mod dropped;
 mod edit;
 mod fault;
 mod read;
+mod turns;
 mod usage;
 
 mod anthropic_messages;
+mod cohere_chat;
 mod openai_chat;

@@ -159,7 +159,21 @@ fn seed_request() -> impl Strategy<Value = Value> {
                 "content": [{"type": "image", "source": {"type": "base64", "data": "AA=="}}]}]}],
         "tools": [{"name": "f", "input_schema": {}}], "tool_choice": {"type": "any"},
         "thinking": {"type": "enabled", "budget_tokens": 2000}, "output_config": {"effort": "low"}});
-    prop_oneof![mutated(openai), mutated(anthropic), any_json()]
+    let cohere = json!({"model": "m", "stream": true, "max_tokens": 5, "k": 1, "p": 1, "stop_sequences": ["a"],
+        "messages": [
+            {"role": "system", "content": [{"type": "text", "text": "s"}]},
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x", "detail": "low"}}]},
+            {"role": "assistant", "tool_plan": "p", "content": [{"type": "thinking", "thinking": "t"}],
+                "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "null"}}],
+                "citations": [{"start": 0, "end": 1, "content_index": 0, "type": "PLAN",
+                    "sources": [{"type": "document", "id": "d", "document": {"title": "t"}}]}]},
+            {"role": "tool", "tool_call_id": "a", "content": [{"type": "document", "document": {"id": "d",
+                "data": {"text": "x"}}}]}],
+        "documents": ["d", {"id": "i", "data": {"a": 1}}], "strict_tools": true, "logprobs": true,
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}], "tool_choice": "REQUIRED",
+        "response_format": {"type": "json_object", "json_schema": {}}, "frequency_penalty": 2,
+        "thinking": {"type": "enabled", "token_budget": 5}, "safety_mode": "OFF"});
+    prop_oneof![mutated(openai), mutated(anthropic), mutated(cohere), any_json()]
 }
 
 fn seed_answer() -> impl Strategy<Value = Value> {
@@ -171,8 +185,14 @@ fn seed_answer() -> impl Strategy<Value = Value> {
         {"type": "text", "text": "x"}, {"type": "tool_use", "id": "a", "name": "f", "input": {}},
         {"type": "thinking", "thinking": "t", "signature": "s"}],
         "usage": {"input_tokens": 1, "output_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": 1}}});
+    let cohere = json!({"id": "i", "finish_reason": "COMPLETE", "message": {"role": "assistant", "tool_plan": "p",
+        "content": [{"type": "text", "text": "x"}, {"type": "thinking", "thinking": "t", "redacted": "r"}],
+        "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}],
+        "citations": [{"start": 0, "end": 1, "text": "x", "content_index": 0, "sources": []}]},
+        "logprobs": [{"text": "x", "token_ids": [1, 2], "logprobs": [-0.5, -1]}],
+        "usage": {"billed_units": {"input_tokens": 1}, "tokens": {"output_tokens": 2}, "cached_tokens": 1}});
     let error = json!({"type": "error", "error": {"type": "t", "message": "m", "code": 1, "param": "p"}});
-    prop_oneof![mutated(openai), mutated(anthropic), mutated(error), any_json()]
+    prop_oneof![mutated(openai), mutated(anthropic), mutated(cohere), mutated(error), any_json()]
 }
 
 fn seed_event() -> impl Strategy<Value = Value> {
@@ -190,8 +210,32 @@ fn seed_event() -> impl Strategy<Value = Value> {
     let end = json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}});
     let last = json!({"type": "message_stop"});
     let seeds = [delta, stop, start, block, more, close, end, last];
-    let whole = proptest::sample::select(seeds.to_vec());
+    let whole = proptest::sample::select([&seeds[..], &cohere_events()].concat());
     prop_oneof![3 => whole.clone(), 3 => whole.prop_flat_map(mutated), 1 => any_json()]
+}
+
+fn cohere_events() -> Vec<Value> {
+    let part = |kind: &str, message: Value| json!({"type": kind, "index": 0, "delta": {"message": message}});
+    let call = json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": ""}});
+    let (content, text) = (json!({"type": "text", "text": "x"}), json!({"text": "y", "signature": "s"}));
+    vec![
+        json!({"type": "message-start", "id": "i", "delta": {"message": {"role": "assistant"}}}),
+        part("content-start", json!({"content": content})),
+        json!({"type": "content-delta", "index": 0, "delta": {"message": {"content": text}},
+            "logprobs": {"text": "y", "token_ids": [1], "logprobs": [-1]}}),
+        json!({"type": "content-end", "index": 0}),
+        part("tool-plan-delta", json!({"tool_plan": "p"})),
+        part("tool-call-start", json!({"tool_calls": call})),
+        part("tool-call-delta", json!({"tool_calls": {"function": {"arguments": "null"}}})),
+        json!({"type": "tool-call-end", "index": 0}),
+        part(
+            "citation-start",
+            json!({"citations": {"start": 0, "end": 1, "content_index": 0, "sources": []}}),
+        ),
+        json!({"type": "message-end", "delta": {"finish_reason": "COMPLETE",
+            "usage": {"billed_units": {"input_tokens": 1, "output_tokens": 2}}}}),
+        json!({"type": "message-end", "delta": {"finish_reason": "ERROR", "error": "e"}}),
+    ]
 }
 
 proptest! {
@@ -217,6 +261,17 @@ proptest! {
     fn anthropic_answers_survive(response in strategies::answers::anthropic()) {
         response_survives(Dialect::AnthropicMessages, &response)?;
         stream_survives(Dialect::AnthropicMessages, &response)?;
+    }
+
+    #[test]
+    fn cohere_requests_survive(request in strategies::cohere::request()) {
+        request_survives(Dialect::CohereChat, &request)?;
+    }
+
+    #[test]
+    fn cohere_answers_survive(response in strategies::cohere::answer()) {
+        response_survives(Dialect::CohereChat, &response)?;
+        stream_survives(Dialect::CohereChat, &response)?;
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a well-formed stream is in each dialect, checked without the codecs.
 
 mod anthropic_messages;
+mod cohere_chat;
 mod openai_chat;
 
 use serde_json::Value;
@@ -11,6 +12,7 @@ pub(crate) fn check(dialect: Dialect, wire: &[u8]) -> Result<(), String> {
     match dialect {
         Dialect::OpenAiChat => sse(wire, openai_chat::check),
         Dialect::AnthropicMessages => sse(wire, anthropic_messages::check),
+        Dialect::CohereChat => sse(wire, cohere_chat::check),
         _ => unimplemented!(),
     }
 }

@@ -4,7 +4,10 @@ use super::json::{text, word};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use trestle_dialect::{
     Dialect,
-    ir::{Block, BlockKind, BlockStart, Delta, Event, Json, Response, Sealed, StopReason, Text, Usage},
+    ir::{
+        Block, BlockKind, BlockStart, Citation, Delta, Event, Json, Likelihood, Response, Sealed, StopReason,
+        Text, TokenLogprob, Usage,
+    },
 };
 
 fn call() -> impl Strategy<Value = Block> {
@@ -253,6 +256,12 @@ pub(crate) fn normal(mut answer: Response) -> Response {
     answer
 }
 
+fn citation(dialect: Dialect) -> Citation {
+    let json = Json::fixed(r#"{"type":"x"}"#);
+    let url = Some(Text::fixed("https://example.com/"));
+    Citation { dialect, json, span: None, url, title: None, cited_text: None }
+}
+
 /// Any events in any order.
 pub(crate) fn any_events() -> impl Strategy<Value = Vec<Event>> {
     let index = || 0..4_u32;
@@ -271,6 +280,7 @@ pub(crate) fn any_events() -> impl Strategy<Value = Vec<Event>> {
         sealed().prop_map(Delta::Signature),
         text().prop_map(Delta::ToolInput),
         opaque().prop_map(|dialect| Delta::Opaque { dialect, json: Json::fixed(r#"{"annotations":[1]}"#) }),
+        opaque().prop_map(|dialect| Delta::Citation(citation(dialect))),
     ];
     let event = prop_oneof![
         1 => Just(Event::Start { id: Text::fixed("i"), model: Text::default(), created: None }),
@@ -279,6 +289,10 @@ pub(crate) fn any_events() -> impl Strategy<Value = Vec<Event>> {
         4 => index().prop_map(|index| Event::BlockStop { index }),
         1 => Just(Event::Stop { reason: StopReason::EndTurn, sequence: None }),
         1 => usage().prop_map(Event::Usage),
+        1 => text().prop_map(|token| Event::Logprobs(vec![TokenLogprob {
+            chosen: Likelihood { token, logprob: Json::fixed("-0.5"), bytes: None },
+            top: Vec::new(),
+        }])),
         1 => Just(Event::KeepAlive),
         1 => Just(Event::End),
     ];
