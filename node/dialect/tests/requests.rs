@@ -52,7 +52,31 @@ fn bad_members_are_named() {
         (json!({"model": "m", "messages": [], "tool_choice": {"type": "tool"}}), "tool_choice.name", "is missing"),
         (json!({"model": "m", "messages": [], "output_config": {"format": {"type": "xml"}}}), "output_config.format.type", "must be json_schema"),
     ];
-    for (dialect, cases) in [(Dialect::OpenAiChat, &openai[..]), (Dialect::AnthropicMessages, &anthropic)] {
+    let cohere = [
+        (json!({"model": "m"}), "messages", "is missing"),
+        (json!({"messages": []}), "model", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "developer", "content": "a"}]}), "messages[0].role", "must be system, user"),
+        (json!({"model": "m", "messages": [{"role": "user"}]}), "messages[0].content", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "user", "content": 1}]}), "messages[0].content", "must be a string or an array"),
+        (json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}), "messages[0].content[0].image_url.url", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "tool", "content": "a"}]}), "messages[0].tool_call_id", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "tool", "tool_call_id": "a", "content": [{"type": "document", "document": {}}]}]}), "messages[0].content[0].document.data", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "assistant", "tool_plan": 1}]}), "messages[0].tool_plan", "must be a string"),
+        (json!({"model": "m", "messages": [{"role": "assistant", "tool_calls": [{"id": "a"}]}]}), "messages[0].tool_calls[0]", "must have a function"),
+        (json!({"model": "m", "messages": [], "documents": ["a", {"data": "b"}]}), "documents[1].data", "must be an object"),
+        (json!({"model": "m", "messages": [], "documents": "a"}), "documents", "must be an array"),
+        (json!({"model": "m", "messages": [], "tool_choice": "AUTO"}), "tool_choice", "must be REQUIRED or NONE"),
+        (json!({"model": "m", "messages": [], "tools": [{"type": "function"}]}), "tools[0].function", "is missing"),
+        (json!({"model": "m", "messages": [], "strict_tools": 1}), "strict_tools", "must be true or false"),
+        (json!({"model": "m", "messages": [], "stop_sequences": ["a", 1]}), "stop_sequences[1]", "must be a string"),
+        (json!({"model": "m", "messages": [], "k": "1"}), "k", "must be a number"),
+        (json!({"model": "m", "messages": [], "thinking": {"type": "adaptive"}}), "thinking.type", "must be enabled or disabled"),
+        (json!({"model": "m", "messages": [], "thinking": {"type": "enabled", "token_budget": -1}}), "thinking.token_budget", "must be a whole number"),
+        (json!({"model": "m", "messages": [], "response_format": {"type": "text", "json_schema": {}}}), "response_format.json_schema", "has no place"),
+        (json!({"model": "m", "messages": [], "response_format": {"type": "json_schema"}}), "response_format.type", "must be text or json_object"),
+    ];
+    let all = [(Dialect::OpenAiChat, &openai[..]), (Dialect::AnthropicMessages, &anthropic), (Dialect::CohereChat, &cohere)];
+    for (dialect, cases) in all {
         for (body, param, what) in cases {
             let envelope = Envelope::parse(body.to_string().into()).unwrap();
             let refusal = inbound(dialect).decode_request(&envelope).unwrap_err();

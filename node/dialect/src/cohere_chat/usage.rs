@@ -2,8 +2,9 @@
 //!
 //! The vendor tells two counts: `tokens` is all that the model saw and wrote, with the vendor's own preamble and the
 //! marks between turns, and `billed_units` is what it charges for. The meter counts what is charged. `tokens` stands
-//! in where there are no billed units, as with private deployments. `cached_tokens` counts among `tokens`, and so may
-//! be more than what is billed.
+//! in where there are no billed units, as with private deployments. `cached_tokens` counts among `tokens`. What is not
+//! billed stands at the beginning of the prompt, and so is in the cache before anything else: only what is cached
+//! beyond it counts, so that the meter never takes more for cached than the vendor may have.
 
 use crate::{
     ir::Usage,
@@ -27,7 +28,9 @@ pub(super) fn decode(value: Raw<'_>) -> Option<Usage> {
         return None;
     }
     let input = input.unwrap_or(0);
-    Some(Usage { input, output: output.unwrap_or(0), cache_read: cached.min(input), ..Usage::default() })
+    let unbilled = seen.0.unwrap_or(0).saturating_sub(input);
+    let cache_read = cached.saturating_sub(unbilled).min(input);
+    Some(Usage { input, output: output.unwrap_or(0), cache_read, ..Usage::default() })
 }
 
 fn counts(value: Raw<'_>) -> (Option<u64>, Option<u64>) {

@@ -221,11 +221,14 @@ impl Parts {
                 }
             }
             (Delta::Citation(_), _) => dropped::note(dropped, "content[].citations"),
-            (Delta::Opaque { json, .. }, _) => {
-                for member in json.raw().members() {
-                    dropped::note(dropped, format!("content[].{}", crate::json::unescape(member.key)));
+            (Delta::Opaque { json, .. }, _) => match json.raw().get("type").and_then(Raw::string) {
+                Some(kind) => dropped::note(dropped, format!("content[].{kind}")),
+                None => {
+                    for member in json.raw().members() {
+                        dropped::note(dropped, format!("content[].{}", crate::json::unescape(member.key)));
+                    }
                 }
-            }
+            },
             _ => dropped::note(dropped, "content[]"),
         }
     }

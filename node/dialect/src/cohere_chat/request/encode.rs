@@ -103,49 +103,52 @@ fn write_documents(body: &mut Body<'_>, documents: &[&Block]) {
     body.out.end_array();
 }
 
-/// Numbers beyond the vendor's bounds, which it refuses, become the nearest that it takes, and are named.
 fn write_sampling(body: &mut Body<'_>, request: &Request) {
     let sampling = &request.sampling;
-    let bounded = [
-        ("p", "top_p", &sampling.top_p, ("0.01", "0.99")),
-        ("k", "top_k", &sampling.top_k, ("0", "500")),
-        ("frequency_penalty", "frequency_penalty", &sampling.frequency_penalty, ("0", "1")),
-        ("presence_penalty", "presence_penalty", &sampling.presence_penalty, ("0", "1")),
-    ];
-    if let Some(temperature) = &sampling.temperature
-        && body.member("temperature")
-    {
-        body.out.json(temperature);
-    }
-    for (name, theirs, number, bounds) in bounded {
-        let Some(number) = number else { continue };
-        // The vendor takes one of the penalties.
-        if name == "presence_penalty"
-            && [&sampling.frequency_penalty, &Some(number.clone())].map(weighs) == [true; 2]
+    for (name, number) in [("temperature", &sampling.temperature), ("seed", &sampling.seed)] {
+        if let Some(number) = number
+            && body.member(name)
         {
-            body.drop(theirs);
-            continue;
-        }
-        let nearest = nearest(number, bounds);
-        if nearest.is_some() {
-            body.drop(theirs);
-        }
-        if body.member(name) {
-            match nearest {
-                Some(nearest) => body.out.raw(nearest.as_bytes()),
-                None => body.out.json(number),
-            }
+            body.out.json(number);
         }
     }
-    if let Some(seed) = &sampling.seed
-        && body.member("seed")
-    {
-        body.out.json(seed);
+    write_bounded(body, ("p", "top_p"), sampling.top_p.as_ref(), ("0.01", "0.99"));
+    write_bounded(body, ("k", "top_k"), sampling.top_k.as_ref(), ("0", "500"));
+    // The vendor takes one of the penalties; one of 0 is none.
+    let penalties = [
+        ("frequency_penalty", sampling.frequency_penalty.as_ref()),
+        ("presence_penalty", sampling.presence_penalty.as_ref()),
+    ];
+    let weighs = |penalty: Option<&Json>| penalty.is_some_and(|penalty| penalty.raw().f64() != Some(0.0));
+    let weighing = penalties.iter().position(|(_, penalty)| weighs(*penalty));
+    for (i, (name, penalty)) in penalties.into_iter().enumerate() {
+        if weighing.is_none_or(|weighing| weighing == i) {
+            write_bounded(body, (name, name), penalty, ("0", "1"));
+        } else if weighs(penalty) {
+            body.drop(name);
+        }
     }
 }
 
-fn weighs(penalty: &Option<Json>) -> bool {
-    penalty.as_ref().is_some_and(|penalty| penalty.raw().f64() != Some(0.0))
+/// A number, by the vendor's name and by the other vendors'. One beyond the bounds, which the vendor refuses, becomes
+/// the nearest that it takes, and is named.
+fn write_bounded(
+    body: &mut Body<'_>,
+    (name, theirs): (&str, &str),
+    number: Option<&Json>,
+    bounds: (&'static str, &'static str),
+) {
+    let Some(number) = number else { return };
+    let nearest = nearest(number, bounds);
+    if nearest.is_some() {
+        body.drop(theirs);
+    }
+    if body.member(name) {
+        match nearest {
+            Some(nearest) => body.out.raw(nearest.as_bytes()),
+            None => body.out.json(number),
+        }
+    }
 }
 
 /// The bound that a number lies beyond.

@@ -71,7 +71,7 @@ fn write_user(body: &mut Body<'_>, message: &Message, index: usize) -> Result<()
                 body.drop("messages[].content[].is_error");
             }
             write_tool_message(body, block, id, content)?;
-            rest.extend(content.iter().filter(|inner| !matches!(inner.kind, BlockKind::Text(_))));
+            rest.extend(content.iter().filter(|inner| plain_text(inner).is_none()));
         }
     }
     let only_results = message.blocks.iter().all(|block| matches!(block.kind, BlockKind::ToolResult { .. }));
@@ -104,16 +104,17 @@ fn write_tool_message(
     let mut texts = Vec::new();
     let mut more = false;
     for inner in content {
-        match &inner.kind {
-            BlockKind::Text(text) => {
-                if !texts.is_empty() {
-                    texts.push(&LINE_END);
-                }
-                texts.push(text);
-                dropped::bare(inner, "messages[].content[].content[].", &mut body.dropped);
+        let Some((title, text)) = plain_text(inner) else {
+            more = true;
+            continue;
+        };
+        for text in title.into_iter().chain([text]) {
+            if !texts.is_empty() {
+                texts.push(&LINE_END);
             }
-            _ => more = true,
+            texts.push(text);
         }
+        dropped::bare(inner, "messages[].content[].content[].", &mut body.dropped);
     }
     if more {
         if !texts.is_empty() {
@@ -127,6 +128,17 @@ fn write_tool_message(
     dropped::attachments(&block.attachments, SELF, parent, &mut body.out, &mut body.dropped);
     body.out.end_object();
     Ok(())
+}
+
+/// The text of a block that a tool message can hold, and its title.
+fn plain_text(block: &Block) -> Option<(Option<&Text>, &Text)> {
+    match &block.kind {
+        BlockKind::Text(text) => Some((None, text)),
+        BlockKind::Document(Media { source: MediaSource::Plain(text), title, .. }) => {
+            Some((title.as_ref(), text))
+        }
+        _ => None,
+    }
 }
 
 fn write_assistant(body: &mut Body<'_>, message: &Message) {
