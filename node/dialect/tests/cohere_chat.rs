@@ -261,7 +261,7 @@ fn calls_that_share_an_index_are_told_apart() {
 #[test]
 fn only_its_own_end_ends_a_stream() {
     let text = part("content-delta", 0, &json!({"content": {"text": "a"}}));
-    assert!(!decode(&[text.clone()]).1);
+    assert!(!decode(std::slice::from_ref(&text)).1);
     let end = |reason: &str| json!({"type": "message-end", "delta": {"finish_reason": reason}});
     let (events, ended) = decode(&[text.clone(), end("COMPLETE"), text.clone()]);
     assert_eq!(short(&events), ["Start", "open 0", r#"0 Text("a")"#, "close 0", "Stop", "End"]);

@@ -52,7 +52,7 @@ impl State {
                 message["content"]["type"].is_string().then_some(())
             }
             // Log probabilities may come when their text is complete.
-            "content-delta" if value["logprobs"].is_object() && value.get("delta").is_none() => {
+            "content-delta" if value["logprobs"].is_object() && message["content"]["text"] == "" => {
                 value["logprobs"]["token_ids"].is_array().then_some(())
             }
             "content-delta" if is_open("content") => message["content"].is_object().then_some(()),

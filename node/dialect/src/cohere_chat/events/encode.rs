@@ -191,18 +191,11 @@ impl Parts {
                 frame::call_delta(out, *index, text);
             }
             // Another vendor's seal, in a member that this one does not know.
-            (Delta::Signature(sealed), Open::Text(index, _) | Open::Thinking(index)) => {
-                frame::content_delta(out, *index, "signature", &sealed.carried(SELF));
+            (Delta::Signature(sealed), Open::Text(index, _)) => frame::signature(out, *index, "text", sealed),
+            (Delta::Signature(sealed), Open::Thinking(index)) => {
+                frame::signature(out, *index, "thinking", sealed);
             }
-            (Delta::Signature(sealed), Open::Call(index, _)) => {
-                let text = sealed.carried(SELF);
-                frame::part(out, "tool-call-delta", *index, "tool_calls", |out| {
-                    out.begin_object();
-                    out.key("signature");
-                    out.text(&text);
-                    out.end_object();
-                });
-            }
+            (Delta::Signature(sealed), Open::Call(index, _)) => frame::call_signature(out, *index, sealed),
             (Delta::Citation(citation), Open::Text(index, chars)) => {
                 let (index, said) = (*index, Said::Length(*chars));
                 self.citation(out, |out| citations::write(citation, index, &said, out));
@@ -257,11 +250,8 @@ impl Parts {
     /// One event for each token, of the content that was written last: an event holds no more.
     fn logprobs(&self, tokens: &[TokenLogprob], out: &mut Vec<u8>, dropped: &mut Vec<String>) {
         for token in tokens {
-            frame::event(out, "content-delta", |out| {
-                out.key("index");
-                out.u64(self.contents.saturating_sub(1));
-                out.key("logprobs");
-                logprobs::write(token, out, dropped);
+            frame::likelihood(out, self.contents.saturating_sub(1), |out| {
+                logprobs::write(token, out, dropped)
             });
         }
     }

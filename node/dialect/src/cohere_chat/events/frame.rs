@@ -3,7 +3,7 @@
 use crate::{
     Dialect,
     cohere_chat::usage,
-    ir::{BlockStart, Text, Usage},
+    ir::{BlockStart, Sealed, Text, Usage},
     json::Writer,
 };
 
@@ -87,6 +87,31 @@ pub(super) fn content_delta(out: &mut Vec<u8>, index: u64, name: &'static str, t
     });
 }
 
+/// `content-delta` with another vendor's seal, in a member that this one does not know. Beside it stands an empty
+/// text, which clients may read unseen.
+pub(super) fn signature(out: &mut Vec<u8>, index: u64, kind: &'static str, sealed: &Sealed) {
+    part(out, "content-delta", index, "content", |out| {
+        out.begin_object();
+        out.key(kind);
+        out.string("");
+        out.key("signature");
+        out.text(&sealed.carried(SELF));
+        out.end_object();
+    });
+}
+
+/// `content-delta` with a log probability beside an empty text.
+pub(super) fn likelihood(out: &mut Vec<u8>, index: u64, write: impl FnOnce(&mut Writer)) {
+    event(out, "content-delta", |out| {
+        out.key("index");
+        out.u64(index);
+        out.key("delta");
+        out.raw(br#"{"message":{"content":{"text":""}}}"#);
+        out.key("logprobs");
+        write(out);
+    });
+}
+
 /// `tool-call-start`.
 pub(super) fn call_start(out: &mut Vec<u8>, index: u64, id: &Text, name: &Text) {
     part(out, "tool-call-start", index, "tool_calls", |out| {
@@ -115,6 +140,18 @@ pub(super) fn call_delta(out: &mut Vec<u8>, index: u64, arguments: &Text) {
         out.key("arguments");
         out.text(arguments);
         out.end_object();
+        out.end_object();
+    });
+}
+
+/// `tool-call-delta` with another vendor's seal, beside empty arguments.
+pub(super) fn call_signature(out: &mut Vec<u8>, index: u64, sealed: &Sealed) {
+    part(out, "tool-call-delta", index, "tool_calls", |out| {
+        out.begin_object();
+        out.key("function");
+        out.raw(br#"{"arguments":""}"#);
+        out.key("signature");
+        out.text(&sealed.carried(SELF));
         out.end_object();
     });
 }
