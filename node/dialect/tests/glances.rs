@@ -131,6 +131,12 @@ fn cohere_events() {
         (r#"{"type":"message-start","id":"i","delta":{"message":{"role":"assistant"}}}"#.to_owned(), "", ""),
         (part("content-start", r#"{"content":{"type":"text","text":""}}"#), "", "content"),
         (part("content-start", r#"{"content":{"type":"text","text":"a"}}"#), "content", "content"),
+        (
+            part("content-start", r#"{"content":{"type":"thinking","thinking":"","redacted":"a"}}"#),
+            "content",
+            "content",
+        ),
+        (part("content-start", r#"{"content":{"type":"new"}}"#), "content", "content"),
         (part("content-delta", r#"{"content":{"text":"message-end \"error\""}}"#), "content", "content"),
         (part("content-delta", r#"{"content":{"thinking":"a"}}"#), "content", "content"),
         (part("content-delta", r#"{"content":{"text":""}}"#), "", "content"),

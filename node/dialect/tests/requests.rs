@@ -263,3 +263,22 @@ fn needs_are_collected_and_decide_beforehand() {
     let image = json!([{"type": "image_url", "image_url": {"url": "https://a/b.png"}}]);
     assert_eq!(needs(json!({"messages": [{"role": "user", "content": image}]})), Features::IMAGES);
 }
+
+#[test]
+fn no_member_is_sent_twice() {
+    let body =
+        json!({"model": "m", "max_tokens": 5, "limit": 6, "messages": [{"role": "user", "content": "hi"}]});
+    let quirks =
+        Quirks { rename: [("max_tokens".to_owned(), "limit".to_owned())].into(), ..Quirks::default() };
+    for dialect in Dialect::ALL {
+        if dialect.model_in_path() || dialect == Dialect::OpenAiResponses {
+            continue;
+        }
+        let request = decode(dialect, &body);
+        let encoded = outbound(dialect).encode_request(&request, &plain(&quirks)).unwrap();
+        let text = String::from_utf8(encoded.body).unwrap();
+        assert_eq!(text.matches("\"limit\":5").count(), 1, "{text}");
+        assert_eq!(text.matches("limit").count(), 1, "{text}");
+        assert_eq!(encoded.dropped, ["limit"]);
+    }
+}

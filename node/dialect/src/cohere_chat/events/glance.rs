@@ -16,9 +16,8 @@ pub(in crate::cohere_chat) fn glance(event: &frame::Event<'_>, look: Look) -> Gl
     let kind = kind(event.name, data);
     let content = |content| Glance { content, ..Glance::default() };
     match &*kind {
-        b"content-delta" | b"content-start" | b"tool-plan-delta" => {
-            content(look == Look::Meter || says(data))
-        }
+        b"content-delta" | b"tool-plan-delta" => content(look == Look::Meter || says(data)),
+        b"content-start" => content(look == Look::Meter || says(data) || opens_whole(data)),
         b"tool-call-start" | b"tool-call-delta" | b"citation-start" => content(true),
         b"message-end" => end(data),
         _ if is_error(&kind, data) => Glance { fault: Some(fault::decode_event(data)), ..Glance::default() },
@@ -63,6 +62,18 @@ pub(super) fn kind<'e>(name: &'e [u8], data: &'e [u8]) -> Cow<'e, [u8]> {
     }
     let kind = Raw::parse(data).ok().and_then(|root| root.get("type")?.string());
     Cow::Owned(kind.map_or_else(Vec::new, |kind| kind.as_bytes().to_vec()))
+}
+
+/// Whether the part that opens is neither a text nor reasoning to be read: there is something of it already.
+fn opens_whole(data: &[u8]) -> bool {
+    let root = Raw::parse(data).ok();
+    let content = root.and_then(|root| root.get("delta")?.get("message")?.get("content"));
+    let kind = content.and_then(|content| content.get("type")?.string());
+    match kind.as_deref() {
+        None | Some("text") => false,
+        Some("thinking") => content.is_some_and(|content| content.get("redacted").is_some()),
+        Some(_) => true,
+    }
 }
 
 /// Whether an event holds a text that is not empty.
