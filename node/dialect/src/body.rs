@@ -7,12 +7,15 @@ pub(crate) struct Body<'a> {
     pub(crate) out: Writer,
     pub(crate) target: &'a Target<'a>,
     pub(crate) dropped: Vec<String>,
+    /// The names of the members that there are.
+    names: Vec<String>,
 }
 
 impl<'a> Body<'a> {
     /// Opens the object of a dialect that has the model in the path.
     pub(crate) fn without_model(target: &'a Target<'a>, bytes: usize) -> Self {
-        let mut body = Self { out: Writer::with_capacity(bytes), target, dropped: Vec::new() };
+        let mut body =
+            Self { out: Writer::with_capacity(bytes), target, dropped: Vec::new(), names: Vec::new() };
         body.out.begin_object();
         body
     }
@@ -27,7 +30,8 @@ impl<'a> Body<'a> {
     }
 
     /// Writes the name of a top-level member, in the provider's word. False where no value may follow: the provider
-    /// refuses the member (it is named), or a parameter of the target takes its place.
+    /// refuses the member (it is named), a parameter of the target takes its place, or there is one of that name: a
+    /// client may have sent one by the word that the provider has for another.
     pub(crate) fn member(&mut self, name: &str) -> bool {
         let quirks = self.target.quirks;
         let name = quirks.rename.get(name).map_or(name, String::as_str);
@@ -38,6 +42,11 @@ impl<'a> Body<'a> {
             self.drop(name);
             return false;
         }
+        if self.names.iter().any(|known| known == name) {
+            self.drop(name);
+            return false;
+        }
+        self.names.push(name.to_owned());
         self.out.key(name);
         true
     }

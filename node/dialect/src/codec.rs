@@ -27,12 +27,13 @@ pub enum Dialect {
 
 impl Dialect {
     /// Every dialect that we speak.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::OpenAiChat,
         Self::OpenAiResponses,
         Self::AnthropicMessages,
         Self::Gemini,
         Self::BedrockConverse,
+        Self::CohereChat,
     ];
 
     /// How the events of a streamed answer are told apart.
@@ -69,7 +70,7 @@ pub fn inbound(dialect: Dialect) -> &'static dyn Inbound {
         Dialect::AnthropicMessages => &crate::anthropic_messages::AnthropicMessages,
         Dialect::Gemini => &crate::gemini::Gemini,
         Dialect::BedrockConverse => &crate::bedrock_converse::BedrockConverse,
-        _ => unimplemented!(),
+        Dialect::CohereChat => &crate::cohere_chat::CohereChat,
     }
 }
 
@@ -81,7 +82,7 @@ pub fn outbound(dialect: Dialect) -> &'static dyn Outbound {
         Dialect::AnthropicMessages => &crate::anthropic_messages::AnthropicMessages,
         Dialect::Gemini => &crate::gemini::Gemini,
         Dialect::BedrockConverse => &crate::bedrock_converse::BedrockConverse,
-        _ => unimplemented!(),
+        Dialect::CohereChat => &crate::cohere_chat::CohereChat,
     }
 }
 

@@ -182,7 +182,8 @@ fn classify(status: u16, words: &Words<'_>, message: &str) -> Category {
 
 const fn by_status(status: u16) -> Category {
     match status {
-        401 => Category::Authentication,
+        // The second is Cohere's for a token that is not valid.
+        401 | 498 => Category::Authentication,
         402 => Category::Quota,
         403 => Category::Permission,
         404 | 410 => Category::NotFound,
@@ -192,6 +193,8 @@ const fn by_status(status: u16) -> Category {
         424 => Category::Api,
         429 => Category::RateLimit,
         503 | 529 => Category::Overloaded,
+        // Cohere's for a call that was cancelled, which may be made again.
+        499 => Category::Api,
         400..=499 => Category::InvalidRequest,
         _ => Category::Api,
     }
@@ -213,6 +216,7 @@ const QUOTA: &[&str] = &[
     "insufficient credits",
     "insufficient quota",
     "spending limit",
+    "api calls / month",
 ];
 
 const CONTEXT_TOO_LONG: &[&str] = &[
@@ -233,6 +237,8 @@ const CONTEXT_TOO_LONG: &[&str] = &[
     "too many input tokens",
     "input tokens exceeded",
     "too large for model",
+    "tokens in the prompt cannot exceed",
+    "too many tokens: size limit exceeded",
 ];
 
 const CONTENT_POLICY: &[&str] = &[
@@ -261,6 +267,7 @@ const MODEL_GONE: &[&str] = &[
     "does not exist or you do not have access",
     "has been deprecated",
     "has been decommissioned",
+    "was removed on",
 ];
 
 const UNSUPPORTED_PARAMETER: &[&str] = &[
@@ -344,6 +351,15 @@ mod tests {
             (400, r#"{"error":{"message":"'messages' is a required property"}}"#, InvalidRequest),
             (400, r#"[{"error":{"code":400,"message":"API key not valid","status":"INVALID_ARGUMENT"}}]"#, InvalidRequest),
             (422, r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#, InvalidRequest),
+            (400, r#"{"id":"a","message":"too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 4292."}"#, ContextTooLong),
+            (400, r#"{"message":"too many tokens: max tokens must be less than or equal to 4096, the maximum output for this model - received 8192."}"#, InvalidRequest),
+            (404, r#"{"id":"a","message":"model 'command-x' not found, make sure the correct model ID was used and that you have access to the model."}"#, NotFound),
+            (400, r#"{"message":"model 'command' was removed on September 15, 2025."}"#, NotFound),
+            (429, r#"{"message":"You are using a Trial key, which is limited to 1000 API calls / month."}"#, Quota),
+            (429, r#"{"message":"You are using a Trial key, which is limited to 20 API calls / minute."}"#, RateLimit),
+            (422, r#"{"id":"a","message":"invalid request"}"#, InvalidRequest),
+            (498, r#"{"message":"invalid token"}"#, Authentication),
+            (499, r#"{"message":"request cancelled"}"#, Api),
             (500, r#"{"error":"boom"}"#, Api),
             (400, r#"{"message":"The provided model identifier is invalid.","__type":"ValidationException"}"#, NotFound),
             (400, r#"{"message":"This model doesn't support tool use."}"#, UnsupportedParameter),

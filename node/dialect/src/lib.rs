@@ -39,10 +39,12 @@ mod foreign;
 mod in_turn;
 mod kind;
 mod read;
+mod turns;
 mod usage;
 
 mod anthropic_messages;
 mod bedrock_converse;
+mod cohere_chat;
 mod gemini;
 mod openai_chat;
 mod openai_responses;

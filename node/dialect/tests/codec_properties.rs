@@ -201,6 +201,20 @@ fn seed_request() -> impl Strategy<Value = Value> {
         "tool_choice": {"type": "function", "name": "f"}, "reasoning": {"effort": "low", "summary": "auto"},
         "text": {"format": {"type": "json_schema", "name": "n", "schema": {}}, "verbosity": "low"},
         "include": ["reasoning.encrypted_content"], "max_output_tokens": 5, "store": false});
+    let cohere = json!({"model": "m", "stream": true, "max_tokens": 5, "k": 1, "p": 1, "stop_sequences": ["a"],
+        "messages": [
+            {"role": "system", "content": [{"type": "text", "text": "s"}]},
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x", "detail": "low"}}]},
+            {"role": "assistant", "tool_plan": "p", "content": [{"type": "thinking", "thinking": "t"}],
+                "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "null"}}],
+                "citations": [{"start": 0, "end": 1, "content_index": 0, "type": "PLAN",
+                    "sources": [{"type": "document", "id": "d", "document": {"title": "t"}}]}]},
+            {"role": "tool", "tool_call_id": "a", "content": [{"type": "document", "document": {"id": "d",
+                "data": {"text": "x"}}}]}],
+        "documents": ["d", {"id": "i", "data": {"a": 1}}], "strict_tools": true, "logprobs": true,
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}], "tool_choice": "REQUIRED",
+        "response_format": {"type": "json_object", "json_schema": {}}, "frequency_penalty": 2,
+        "thinking": {"type": "enabled", "token_budget": 5}, "safety_mode": "OFF"});
     let bedrock = bedrock_converse::request();
     prop_oneof![
         mutated(openai),
@@ -208,6 +222,7 @@ fn seed_request() -> impl Strategy<Value = Value> {
         mutated(gemini),
         mutated(responses),
         mutated(bedrock),
+        mutated(cohere),
         any_json()
     ]
 }
@@ -226,6 +241,12 @@ fn seed_answer() -> impl Strategy<Value = Value> {
         {"type": "tool_use", "id": "a", "name": "f", "input": {}, "signature": "s"},
         {"type": "thinking", "thinking": "t", "signature": "s"}],
         "usage": {"input_tokens": 1, "output_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": 1}}});
+    let cohere = json!({"id": "i", "finish_reason": "COMPLETE", "message": {"role": "assistant", "tool_plan": "p",
+        "content": [{"type": "text", "text": "x"}, {"type": "thinking", "thinking": "t", "redacted": "r"}],
+        "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}],
+        "citations": [{"start": 0, "end": 1, "text": "x", "content_index": 0, "sources": []}]},
+        "logprobs": [{"text": "x", "token_ids": [1, 2], "logprobs": [-0.5, -1]}],
+        "usage": {"billed_units": {"input_tokens": 1}, "tokens": {"output_tokens": 2}, "cached_tokens": 1}});
     let error = json!({"type": "error", "error": {"type": "t", "message": "m", "code": 1, "param": "p"}});
     let responses = json!({"id": "i", "model": "m", "status": "completed", "output": [
         {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "t"}],
@@ -243,6 +264,7 @@ fn seed_answer() -> impl Strategy<Value = Value> {
         mutated(gemini),
         mutated(responses),
         mutated(bedrock),
+        mutated(cohere),
         mutated(error),
         any_json()
     ]
@@ -281,6 +303,7 @@ fn seed_event() -> impl Strategy<Value = Value> {
     let mut seeds = vec![delta, stop, start, block, more, cite, close, end, last, part, gemini_event()];
     seeds.extend(bedrock_converse::events());
     seeds.extend(seed_responses_events());
+    seeds.extend(cohere_events());
     let whole = proptest::sample::select(seeds);
     prop_oneof![3 => whole.clone(), 3 => whole.prop_flat_map(mutated), 1 => any_json()]
 }
@@ -313,6 +336,30 @@ fn seed_responses_events() -> Vec<Value> {
         events.push(json!({"type": format!("response.{what}.delta"), "output_index": index, "delta": "x"}));
     }
     events
+}
+
+fn cohere_events() -> Vec<Value> {
+    let part = |kind: &str, message: Value| json!({"type": kind, "index": 0, "delta": {"message": message}});
+    let call = json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": ""}});
+    let (content, text) = (json!({"type": "text", "text": "x"}), json!({"text": "y", "signature": "s"}));
+    vec![
+        json!({"type": "message-start", "id": "i", "delta": {"message": {"role": "assistant"}}}),
+        part("content-start", json!({"content": content})),
+        json!({"type": "content-delta", "index": 0, "delta": {"message": {"content": text}},
+            "logprobs": {"text": "y", "token_ids": [1], "logprobs": [-1]}}),
+        json!({"type": "content-end", "index": 0}),
+        part("tool-plan-delta", json!({"tool_plan": "p"})),
+        part("tool-call-start", json!({"tool_calls": call})),
+        part("tool-call-delta", json!({"tool_calls": {"function": {"arguments": "null"}}})),
+        json!({"type": "tool-call-end", "index": 0}),
+        part(
+            "citation-start",
+            json!({"citations": {"start": 0, "end": 1, "content_index": 0, "sources": []}}),
+        ),
+        json!({"type": "message-end", "delta": {"finish_reason": "COMPLETE",
+            "usage": {"billed_units": {"input_tokens": 1, "output_tokens": 2}}}}),
+        json!({"type": "message-end", "delta": {"finish_reason": "ERROR", "error": "e"}}),
+    ]
 }
 
 proptest! {
@@ -376,6 +423,17 @@ proptest! {
     fn anthropic_answers_survive(response in strategies::answers::anthropic()) {
         response_survives(Dialect::AnthropicMessages, &response)?;
         stream_survives(Dialect::AnthropicMessages, &response)?;
+    }
+
+    #[test]
+    fn cohere_requests_survive(request in strategies::cohere::request()) {
+        request_survives(Dialect::CohereChat, &request)?;
+    }
+
+    #[test]
+    fn cohere_answers_survive(response in strategies::cohere::answer()) {
+        response_survives(Dialect::CohereChat, &response)?;
+        stream_survives(Dialect::CohereChat, &response)?;
     }
 
     #[test]

@@ -5,8 +5,16 @@ use std::{fs, path::Path};
 
 #[path = "../fuzz/checks/envelope.rs"]
 mod envelope;
+#[path = "../fuzz/checks/event_stream.rs"]
+mod event_stream;
+#[path = "../fuzz/checks/request.rs"]
+mod request;
+#[path = "../fuzz/checks/response.rs"]
+mod response;
 #[path = "../fuzz/checks/sse.rs"]
 mod sse;
+#[path = "../fuzz/checks/stream.rs"]
+mod stream;
 
 fn check(corpus: &str, check: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(corpus);
@@ -28,4 +36,24 @@ fn envelopes() {
 #[test]
 fn streams() {
     check("sse", sse::check);
+}
+
+#[test]
+fn event_streams() {
+    check("event_stream", event_stream::check);
+}
+
+#[test]
+fn requests() {
+    check("request", request::check);
+}
+
+#[test]
+fn responses() {
+    check("response", response::check);
+}
+
+#[test]
+fn answers_in_streams() {
+    check("stream", stream::check);
 }

@@ -59,6 +59,13 @@ fn only_the_model_changes() {
 }
 
 #[test]
+fn what_cohere_alone_has_stays() {
+    let body = r#"{"model":"up","stream":true,"documents":[ {"id":"a","data":{"text":"b"}} ],"raw_prompting":true,"stream_options":1,"messages":[{"role":"tool","content":[{"type":"document","document":{}}]},{"role":"assistant","tool_plan":"p","content":[{"type":"thinking","thinking":"t"}]}]}"#;
+    let quirks = Quirks { flatten_content: true, stream_usage: false, ..Quirks::default() };
+    check(Dialect::CohereChat, &quirks, body, body, &[]);
+}
+
+#[test]
 fn usage_is_asked_for_in_openai_streams() {
     let (none, dialect) = (Quirks::default(), Dialect::OpenAiChat);
     let cases = [

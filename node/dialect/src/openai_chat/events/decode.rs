@@ -78,6 +78,7 @@ impl DecodeEvents for Reader {
             return Ok(());
         }
         if data == b"[DONE]" {
+            self.start(&Parts::default(), &Bytes::new(), out);
             self.tell_stop(out)?;
             self.ended = true;
             out.push(Event::End);
