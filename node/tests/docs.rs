@@ -57,7 +57,10 @@ fn document_page_has_every_member_of_the_schema() {
             None => {
                 let missing: Vec<_> =
                     members.iter().filter(|name| !catalog.contains(&format!("`{name}`"))).collect();
-                assert!(missing.is_empty(), "neither document.md nor catalog.md tells of {name}: {missing:?}");
+                assert!(
+                    missing.is_empty(),
+                    "neither document.md nor catalog.md tells of {name}: {missing:?}"
+                );
             }
         }
         seen += members.len();

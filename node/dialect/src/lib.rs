@@ -20,7 +20,7 @@ mod hints;
 pub use hints::may_need;
 
 mod model_list;
-pub use model_list::model_list;
+pub use model_list::{ListedModel, model_info, model_list};
 
 mod target;
 pub use target::{MaxTokensMember, Quirks, Target};

@@ -12,7 +12,7 @@ pub enum Endpoint {
     Generate(Dialect),
     /// What is passed on as it is, but for the model.
     Pass(Operation),
-    /// The list of models, in the shape of a dialect's vendor.
+    /// The list of models, or one that the path names, in the shape of a dialect's vendor.
     Models(Dialect),
 }
 
@@ -67,7 +67,7 @@ impl From<Endpoint> for RequestLine {
 
 impl RequestLine {
     /// The paths that exist, for the 404 that lists them.
-    pub const PATHS: [&'static str; 27] = [
+    pub const PATHS: [&'static str; 29] = [
         "POST /v1/chat/completions",
         "POST /v1/responses",
         "POST /v1/messages",
@@ -89,7 +89,9 @@ impl RequestLine {
         "POST /v1beta/models/{model}:embedContent",
         "POST /v1beta/models/{model}:batchEmbedContents",
         "GET /v1/models",
+        "GET /v1/models/{model}",
         "GET /v1beta/models",
+        "GET /v1beta/models/{model}",
         "the same below /openai, /anthropic, /genai, /bedrock, /cohere, /litellm and /langchain",
         "POST /openai/deployments/{model}/chat/completions",
         "GET /healthz",
@@ -102,7 +104,8 @@ impl RequestLine {
     pub fn find(method: &Method, target: &str) -> Option<Result<Self, &'static str>> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let (prefix, below) = split_prefix(path);
-        let mut found = fixed(below, prefix).or_else(|| named(below))?;
+        let model = || (*method == Method::GET).then(|| one_model(below, prefix)).flatten();
+        let mut found = fixed(below, prefix).or_else(model).or_else(|| named(below))?;
         if found.endpoint.dialect() == Dialect::Gemini {
             found.read_query(query);
         }
@@ -167,6 +170,20 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
         _ => return None,
     };
     Some(endpoint.into())
+}
+
+/// `/v1/models/ID`.
+fn one_model(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
+    let (dialect, id) = match path.strip_prefix("/v1beta/models/") {
+        Some(id) => (Dialect::Gemini, id),
+        None => {
+            let below = path.strip_prefix("/v1").or(prefix.map(|_| path))?;
+            (prefix.unwrap_or(Dialect::OpenAiChat), below.strip_prefix("/models/")?)
+        }
+    };
+    let model = percent_decode_str(id).decode_utf8().ok().filter(|model| !model.is_empty())?;
+    let named = Some(Named { model: model.into(), stream: None });
+    Some(RequestLine { named, ..Endpoint::Models(dialect).into() })
 }
 
 /// Paths that hold the model: `/model/ID/converse`, `/v1beta/models/ID:generateContent`, `/deployments/ID/embeddings`.
@@ -287,6 +304,18 @@ mod tests {
         check(Method::GET, "/v1beta/models", models(Dialect::Gemini));
         check(Method::GET, "/genai/v1beta/models", models(Dialect::Gemini));
         check(Method::GET, "/models", None);
+        for (path, dialect, id) in [
+            ("/v1/models/chat", Dialect::OpenAiChat, "chat"),
+            ("/v1/models/openai/gpt-4o", Dialect::OpenAiChat, "openai/gpt-4o"),
+            ("/anthropic/v1/models/a%2Fb", Dialect::AnthropicMessages, "a/b"),
+            ("/openai/models/m", Dialect::OpenAiChat, "m"),
+            ("/v1beta/models/gemini-2.5-pro", Dialect::Gemini, "gemini-2.5-pro"),
+        ] {
+            let named = Some(Named { model: id.into(), stream: None });
+            let form = if dialect == Dialect::Gemini { Form::Array } else { Form::Events };
+            let line = RequestLine { named, form, ..Endpoint::Models(dialect).into() };
+            check(Method::GET, path, Some(Ok(line)));
+        }
         check(Method::GET, "/v1/chat/completions", Some(Err("POST")));
         check(Method::GET, "/model/m/converse", Some(Err("POST")));
     }

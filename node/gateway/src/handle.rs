@@ -40,7 +40,10 @@ pub(crate) async fn handle(
         Err(refusal) => return answer::refusal(flight, &refusal),
     }
     if let Endpoint::Models(_) = endpoint {
-        return models::list(flight, &snapshot, &headers);
+        return match &line.named {
+            Some(named) => models::one(flight, &snapshot, &headers, &named.model),
+            None => models::list(flight, &snapshot, &headers),
+        };
     }
     let ask = match receive(&mut flight, &snapshot.settings, (line, headers), body).await {
         Ok(ask) => ask,
