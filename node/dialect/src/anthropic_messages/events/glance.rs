@@ -49,7 +49,7 @@ fn opens_with_content(data: &[u8]) -> bool {
     block.is_some_and(|block| match block.get("type").and_then(Raw::string).as_deref() {
         Some("text") => !empty(block, "text"),
         Some("thinking") => !empty(block, "thinking"),
-        kind => kind.is_some(),
+        _ => true,
     })
 }
 
