@@ -9,7 +9,7 @@ static TYPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"type\""
 
 /// Looks at an event: by its name, or by the `type` in its data where a compatible provider leaves the name out.
 pub(in crate::anthropic_messages) fn glance(event: &frame::Event<'_>, look: Look) -> Glance {
-    let Some(data) = event.data.as_deref() else { return Glance::default() };
+    let Some(data) = event.data.as_deref().map(<[u8]>::trim_ascii) else { return Glance::default() };
     let kind = kind(event.name, data);
     match &*kind {
         b"content_block_delta" => Glance { content: true, ..Glance::default() },
