@@ -7,6 +7,8 @@ use std::{fs, path::Path};
 mod envelope;
 #[path = "../fuzz/checks/event_stream.rs"]
 mod event_stream;
+#[path = "../fuzz/checks/pick.rs"]
+mod pick;
 #[path = "../fuzz/checks/request.rs"]
 mod request;
 #[path = "../fuzz/checks/response.rs"]
@@ -56,4 +58,25 @@ fn responses() {
 #[test]
 fn answers_in_streams() {
     check("stream", stream::check);
+}
+
+#[test]
+fn fixtures_hold_it_too() {
+    for dialect in trestle_dialect::Dialect::ALL {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(dialect.name());
+        for file in fs::read_dir(&folder).unwrap() {
+            let path = file.unwrap().path();
+            let (name, body) = (path.to_str().unwrap(), fs::read(&path).unwrap());
+            println!("{name}");
+            let picked = |more: &[u8]| [&[pick::digit(dialect)], more, &body].concat();
+            match name {
+                _ if name.ends_with(".snap") => {}
+                _ if name.ends_with(".request.json") => request::check(&picked(b"")),
+                _ if name.ends_with(".response.json") => response::check(&picked(b"")),
+                _ => [b"\x01\x01\x01", b"\x07\x40\x02", b"\xff\xff\xff"]
+                    .iter()
+                    .for_each(|sizes| stream::check(&picked(*sizes))),
+            }
+        }
+    }
 }
