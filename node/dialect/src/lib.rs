@@ -39,7 +39,6 @@ mod foreign;
 mod in_turn;
 mod kind;
 mod read;
-mod turns;
 mod usage;
 
 mod anthropic_messages;
