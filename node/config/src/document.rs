@@ -37,6 +37,8 @@ pub struct ProviderEntry {
     pub keys: Vec<ProviderKey>,
     /// Paths, where they differ; the others stay the row's.
     pub endpoints: Option<Endpoints>,
+    /// What stands for `{name}` in `base_url` and `endpoints`, such as `region`.
+    pub variables: BTreeMap<String, String>,
     /// Headers that are always sent (beside the row's).
     pub headers: BTreeMap<String, String>,
     /// Headers of the client that go on to it (beside the row's).

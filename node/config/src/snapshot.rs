@@ -38,6 +38,8 @@ pub struct ProviderConfig {
     pub keys_missing: bool,
     /// How it departs from its dialects.
     pub quirks: Quirks,
+    /// Members that every body gets.
+    pub params: Vec<(String, Json)>,
     /// Headers of the client that go on to it.
     pub forward_headers: Vec<HeaderName>,
     /// Models that `/v1/models` shows for it.
@@ -186,7 +188,7 @@ impl TargetConfig {
             provider: Arc::clone(provider),
             model: model.into(),
             weight: 1,
-            params: Vec::new(),
+            params: provider.params.clone(),
             times: provider.times,
             retries: provider.retries,
             listed,

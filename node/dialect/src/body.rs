@@ -10,11 +10,11 @@ pub(crate) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Opens the object and writes the model.
+    /// Opens the object and writes the model, where it belongs into a body.
     pub(crate) fn new(target: &'a Target<'a>, bytes: usize) -> Self {
         let mut body = Self { out: Writer::with_capacity(bytes), target, dropped: Vec::new() };
         body.out.begin_object();
-        if body.member("model") {
+        if !target.quirks.model_in_path && body.member("model") {
             body.out.string(target.model);
         }
         body

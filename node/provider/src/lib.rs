@@ -4,10 +4,10 @@ mod operation;
 pub use operation::{Endpoints, Operation, Stream};
 
 mod row;
-pub use row::{Auth, Row};
+pub use row::{Auth, Cloud, Row};
 
 mod registry;
-pub use registry::listed;
+pub use registry::{listed, provider};
 
 mod provider;
 pub use provider::{Origin, Provider};
@@ -17,7 +17,11 @@ pub use address::{is_forbidden_address, is_private_address};
 
 mod url;
 
+mod variables;
+
 mod headers;
 
 mod listed;
 pub use listed::Listed;
+
+mod coded;

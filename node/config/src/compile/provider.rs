@@ -4,6 +4,7 @@ use super::{
     Secrets, check_name,
     limits::{self, Defaults, Limits, within},
     secret::Source,
+    target,
 };
 use crate::{
     Credential, MockSettings, ProviderConfig, ProviderEntry, ProviderKind, hash, path::Path,
@@ -16,7 +17,7 @@ use std::{
     sync::Arc,
 };
 use trestle_dialect::{Dialect, Quirks};
-use trestle_provider::{Auth, Endpoints, Listed, Origin, Provider as _, Row, listed};
+use trestle_provider::{Auth, Origin, Provider, Row, listed, provider};
 
 /// A provider of the document, and what it is compiled with.
 pub(super) struct Draft<'a> {
@@ -42,8 +43,8 @@ impl Draft<'_> {
         }
         let limits = limits::provider(entry, self.defaults, path, findings);
         let row = self.row(path, findings)?;
-        let vendor = Listed::new(row.clone()).map_err(|problems| report(&problems, path, findings)).ok()?;
-        let credentials = self.credentials(&row, &vendor, path, findings);
+        let vendor = provider(row.clone()).map_err(|problems| report(&problems, path, findings)).ok()?;
+        let credentials = self.credentials(&row, vendor.as_ref(), path, findings);
         let tls_ca = self.tls_ca(vendor.origin(), path, findings);
         if vendor.origin().tls && entry.http2.is_some() {
             let message =
@@ -60,6 +61,7 @@ impl Draft<'_> {
             keys_missing: credentials.is_empty(),
             credentials,
             forward_headers: names.iter().filter_map(|name| HeaderName::try_from(name).ok()).collect(),
+            params: row.body.iter().map(|(name, value)| target::param(name, value)).collect(),
             quirks: row.quirks,
             models: entry.models.iter().map(|model| model.as_str().into()).collect(),
             concurrency: limits.concurrency,
@@ -72,7 +74,7 @@ impl Draft<'_> {
             private_addresses: entry
                 .private_addresses
                 .unwrap_or_else(|| entry.base_url.is_some() || is_local(vendor.origin())),
-            kind: ProviderKind::Remote(Box::new(vendor)),
+            kind: ProviderKind::Remote(vendor),
         })
     }
 
@@ -108,19 +110,18 @@ impl Draft<'_> {
         }
         let mut row = match (base, &entry.base_url, &entry.dialects) {
             (Some(row), _, _) => row.clone(),
-            (None, Some(base_url), Some(dialects)) => Row {
-                base_url: base_url.clone(),
-                dialects: dialects.clone(),
-                auth: Auth::default(),
-                env: Vec::new(),
-                endpoints: Endpoints::default(),
-                headers: Default::default(),
-                forward_headers: Vec::new(),
-                quirks: Quirks::default(),
-            },
+            (None, Some(base_url), Some(dialects)) => Row::new(base_url.clone(), dialects.clone()),
             _ => return None,
         };
+        let declared: Vec<_> = row.variables.keys().cloned().collect();
         self.overlay(&mut row);
+        let idle = |name: &&String| !declared.contains(name) && !row.uses(name);
+        for name in entry.variables.keys().filter(idle) {
+            let known: Vec<_> = declared.iter().map(String::as_str).collect();
+            let meant = did_you_mean(name, known.iter().copied());
+            let message = format!("stands nowhere in `base_url` or `endpoints`; remove it{meant}");
+            findings.problem(&path.member("variables").member(name), message);
+        }
         Some(row)
     }
 
@@ -131,6 +132,7 @@ impl Draft<'_> {
         row.auth = entry.auth.clone().unwrap_or_else(|| row.auth.clone());
         row.quirks = entry.quirks.clone().unwrap_or_else(|| row.quirks.clone());
         row.endpoints.0.extend(entry.endpoints.clone().unwrap_or_default().0);
+        row.variables.extend(entry.variables.clone());
         // Header names are the same in any case, so the row's own gives way to one that is written otherwise.
         row.headers.retain(|name, _| !entry.headers.keys().any(|own| own.eq_ignore_ascii_case(name)));
         row.headers.extend(entry.headers.clone());
@@ -140,7 +142,7 @@ impl Draft<'_> {
     fn credentials(
         &self,
         row: &Row,
-        vendor: &Listed,
+        vendor: &dyn Provider,
         path: &Path<'_>,
         findings: &mut Findings,
     ) -> Vec<Arc<Credential>> {
@@ -301,6 +303,7 @@ pub(super) fn mock_with(settings: MockSettings, limits: Limits) -> ProviderConfi
         credentials: vec![Arc::new(no_key(super::MOCK))],
         keys_missing: false,
         quirks: Quirks::default(),
+        params: Vec::new(),
         forward_headers: Vec::new(),
         models: vec!["echo".into(), "lorem".into()],
         concurrency: limits.concurrency,

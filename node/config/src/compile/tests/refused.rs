@@ -1,7 +1,7 @@
 //! Documents that do not compile, or not without a warning, each with all that is said of it.
 
 use super::*;
-use crate::hash_text;
+use crate::{ProviderKind, hash_text};
 use std::time::Duration;
 
 #[test]
@@ -74,6 +74,37 @@ fn rows_of_the_document_are_checked() {
              around it",
         ],
     );
+}
+
+#[test]
+fn variables_are_checked() {
+    check(
+        "providers: { azure: { keys: [{ name: a, value: k }] } }",
+        &["providers.azure.variables.resource: is missing; set it"],
+    );
+    check(
+        "providers: { azure-deployments: { keys: [{ name: a, value: k }], variables: { resource: \"a.b\", \
+         api_version: \"1/2\", apiversion: \"1\" } } }",
+        &[
+            "providers.azure-deployments.variables.apiversion: stands nowhere in `base_url` or `endpoints`; remove \
+             it; did you mean `api_version`?",
+            "providers.azure-deployments.variables.api_version: stands in a path: use letters, digits, `-`, `.`, \
+             `_`, `~` and `:`, at most 128",
+            "providers.azure-deployments.variables.resource: stands in a host name: use letters, digits and `-`, at \
+             most 63",
+        ],
+    );
+    check(
+        "providers: { x: { base_url: \"https://{zone}.h\", dialects: [openai-chat] } }",
+        &["providers.x.variables.zone: is missing; set it"],
+    );
+    // An address of one's own needs no more variables than it names.
+    let own = "providers: { azure: { base_url: \"https://gate.example/{team}\", keys: [{ name: a, value: k }], \
+               variables: { team: blue } } }\nsettings: { require_keys: false }";
+    let made = compiled(own).snapshot;
+    let ProviderKind::Remote(remote) = &made.providers["azure"].kind else { panic!("not remote") };
+    let path = remote.endpoint(trestle_provider::Operation::Chat, "m").unwrap();
+    assert_eq!(path.as_str(), "/blue/chat/completions");
 }
 
 #[test]
