@@ -1,6 +1,8 @@
 //! Document to snapshot, or all problems at once.
 
 mod caller;
+mod cloud;
+mod credential;
 mod group;
 mod limits;
 mod provider;

@@ -11,7 +11,7 @@ pub fn dev_document(env: impl Fn(&str) -> Option<String>) -> Document {
         let set = |variable: &&String| env(variable).is_some_and(|value| !value.trim().is_empty());
         let complete = row.variables.values().all(|value| !value.is_empty());
         if let Some(variable) = row.env.iter().find(set).filter(|_| complete) {
-            let key = ProviderKey { name: "main".to_owned(), value: format!("env:{variable}"), weight: 1 };
+            let key = ProviderKey::new("main", format!("env:{variable}"));
             let entry = ProviderEntry { keys: vec![key], ..ProviderEntry::default() };
             document.providers.insert(name.clone(), entry);
         }
@@ -33,7 +33,7 @@ mod tests {
         let found: Vec<_> = document
             .providers
             .iter()
-            .map(|(name, entry)| (name.as_str(), entry.keys[0].value.as_str()))
+            .map(|(name, entry)| (name.as_str(), entry.keys[0].value.as_deref().unwrap()))
             .collect();
         assert_eq!(found, [("gemini", "env:GOOGLE_API_KEY"), ("openai", "env:OPENAI_API_KEY")]);
         assert_eq!(dev_document(|_| None), Document::default());

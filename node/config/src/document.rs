@@ -1,5 +1,6 @@
 //! The document's types: what an operator writes. The JSON Schema is generated from them.
 
+use crate::{AwsKey, EntraKey, GoogleKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
@@ -66,31 +67,52 @@ pub struct ProviderEntry {
     pub mock: Option<MockFaults>,
 }
 
-/// A key of a vendor.
+/// A key of a vendor: a value, or the credentials of a cloud.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderKey {
     /// For logs and metrics.
     pub name: String,
     /// `env:NAME`, `file:PATH`, or the key itself.
-    pub value: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Credentials of AWS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aws: Option<AwsKey>,
+    /// Credentials of Google.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub google: Option<GoogleKey>,
+    /// Credentials of Microsoft Entra.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entra: Option<EntraKey>,
     /// Its share among the keys.
     #[serde(default = "one")]
     pub weight: u32,
+}
+
+impl ProviderKey {
+    /// A key with a value.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        let value = Some(value.into());
+        Self { name: name.into(), value, aws: None, google: None, entra: None, weight: 1 }
+    }
 }
 
 impl fmt::Debug for ProviderKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProviderKey")
             .field("name", &self.name)
-            .field("value", &shown(&self.value))
+            .field("value", &self.value.as_deref().map(shown))
+            .field("aws", &self.aws)
+            .field("google", &self.google)
+            .field("entra", &self.entra)
             .field("weight", &self.weight)
             .finish()
     }
 }
 
 /// References may be shown, the secret itself never.
-fn shown(value: &str) -> &str {
+pub(crate) fn shown(value: &str) -> &str {
     if value.starts_with("env:") || value.starts_with("file:") { value } else { "..." }
 }
 

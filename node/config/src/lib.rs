@@ -6,6 +6,12 @@ pub use document::{
     ProviderKey, Retries, Settings, Strategy, TargetEntry, Timeouts, TlsEntry,
 };
 
+mod cloud;
+pub use cloud::{
+    AwsAssumeRole, AwsContainer, AwsInstance, AwsKey, AwsWebIdentity, EntraKey, EntraManagedIdentity,
+    GoogleKey, GoogleMetadata,
+};
+
 mod problem;
 pub use problem::{Problem, Problems};
 

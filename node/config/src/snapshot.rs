@@ -4,7 +4,7 @@ use crate::{Callers, MockFaults, OnDisconnect, Settings, Strategy};
 use http::{HeaderName, HeaderValue};
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use trestle_dialect::{Dialect, Quirks, ir::Json};
-use trestle_provider::Provider;
+use trestle_provider::{Provider, credential::Spec};
 
 /// Compiled configuration.
 #[derive(Debug, Default, Clone)]
@@ -82,8 +82,10 @@ pub struct Credential {
     pub weight: u32,
     /// The header that presents it (value marked sensitive).
     pub header: Option<(HeaderName, HeaderValue)>,
+    /// How it is fetched, for one that is not known but issued by a cloud.
+    pub spec: Option<Arc<Spec>>,
     /// Tells whether it is still the same key after a change of the document, without telling the key: the
-    /// SHA-256 of provider, name and value.
+    /// SHA-256 of provider, name and value; for one that is fetched, of what is written in the document.
     pub fingerprint: [u8; 32],
 }
 

@@ -104,7 +104,7 @@ impl Failed {
     pub(crate) fn kind(&self) -> Option<RefusalKind> {
         Some(match self.cause {
             "rate_limited" => RefusalKind::RateLimited,
-            "overloaded" | "queue_full" => RefusalKind::Overloaded,
+            "overloaded" | "queue_full" | "credentials_pending" => RefusalKind::Overloaded,
             "first_token_timeout"
             | "idle_timeout"
             | "total_timeout"

@@ -16,6 +16,7 @@ mod authenticate;
 mod route;
 
 mod attempt;
+mod pick;
 mod prepare;
 
 mod inspect;

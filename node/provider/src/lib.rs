@@ -1,4 +1,5 @@
-//! Vendors as data: a row for each, and the little that a call to one needs beside its wire format. No I/O, no clock.
+//! Vendors as data: a row for each, and the little that a call to one needs beside its wire format. No I/O
+//! and no clock but in `credential`.
 
 mod operation;
 pub use operation::{Endpoints, Operation, Stream};
@@ -25,3 +26,8 @@ mod listed;
 pub use listed::Listed;
 
 mod coded;
+
+pub mod credential;
+
+mod sigv4;
+pub use sigv4::Signable;

@@ -2,22 +2,19 @@
 
 use super::{
     Secrets, check_name,
+    credential::{Keys, no_key},
     limits::{self, Defaults, Limits, within},
     secret::Source,
     target,
 };
 use crate::{
-    Credential, MockSettings, ProviderConfig, ProviderEntry, ProviderKind, hash, path::Path,
-    problem::Findings, suggest::did_you_mean,
+    MockSettings, ProviderConfig, ProviderEntry, ProviderKind, path::Path, problem::Findings,
+    suggest::did_you_mean,
 };
 use http::HeaderName;
-use std::{
-    collections::{BTreeSet, HashSet},
-    net::IpAddr,
-    sync::Arc,
-};
+use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 use trestle_dialect::{Dialect, Quirks};
-use trestle_provider::{Auth, Origin, Provider, Row, listed, provider};
+use trestle_provider::{Origin, Row, listed, provider};
 
 /// A provider of the document, and what it is compiled with.
 pub(super) struct Draft<'a> {
@@ -44,7 +41,9 @@ impl Draft<'_> {
         let limits = limits::provider(entry, self.defaults, path, findings);
         let row = self.row(path, findings)?;
         let vendor = provider(row.clone()).map_err(|problems| report(&problems, path, findings)).ok()?;
-        let credentials = self.credentials(&row, vendor.as_ref(), path, findings);
+        let (provider, secrets) = (self.name, self.secrets);
+        let keys = Keys { provider, entry, row: &row, vendor: vendor.as_ref(), secrets, proxy: None };
+        let credentials = keys.compile(path, findings);
         let tls_ca = self.tls_ca(vendor.origin(), path, findings);
         if vendor.origin().tls && entry.http2.is_some() {
             let message =
@@ -139,69 +138,6 @@ impl Draft<'_> {
         row.forward_headers.extend(entry.forward_headers.iter().cloned());
     }
 
-    fn credentials(
-        &self,
-        row: &Row,
-        vendor: &dyn Provider,
-        path: &Path<'_>,
-        findings: &mut Findings,
-    ) -> Vec<Arc<Credential>> {
-        let keys = &self.entry.keys;
-        let path = path.member("keys");
-        if keys.is_empty() {
-            if let (Some(variable), true) = (row.env.first(), row.auth != Auth::None) {
-                let message = format!(
-                    "is empty; write `keys: [{{ name: main, value: env:{variable} }}]` (or `auth: none`)"
-                );
-                findings.problem(&path, message);
-            }
-            return vec![Arc::new(no_key(self.name))];
-        }
-        if row.auth == Auth::None {
-            findings.problem(
-                &path,
-                "would never be sent, for `auth` is `none`; set `auth: bearer` or remove them",
-            );
-        }
-        if keys.iter().all(|key| key.weight == 0) {
-            findings.problem(&path, "have no weight above 0; give one of them a share");
-        }
-        let (mut names, mut made) = (HashSet::new(), Vec::new());
-        for (index, key) in keys.iter().enumerate() {
-            let path = path.item(index);
-            check_name(&key.name, &path.member("name"), findings);
-            if !names.insert(&key.name) {
-                findings.problem(&path.member("name"), format!("`{}` is there twice; rename one", key.name));
-            }
-            let path = path.member("value");
-            let secret = match Source::of(&key.value) {
-                Ok(source) => source.read(self.secrets).map(|secret| (source, secret)),
-                Err(why) => {
-                    findings.problem(&path, why);
-                    continue;
-                }
-            };
-            let (source, secret) = match secret {
-                Ok(read) => read,
-                Err(why) => {
-                    findings.warning(&path, format!("{why}; this key is left out"));
-                    continue;
-                }
-            };
-            match vendor.credential(&secret) {
-                Ok(header) => made.push(Arc::new(Credential {
-                    name: key.name.as_str().into(),
-                    weight: key.weight,
-                    header,
-                    fingerprint: hash::fingerprint([self.name, &key.name, &secret]),
-                })),
-                Err(why) if source.is_literal() => findings.problem(&path, why),
-                Err(why) => findings.warning(&path, format!("the key {why}; it is left out")),
-            }
-        }
-        made
-    }
-
     fn tls_ca(&self, origin: &Origin, path: &Path<'_>, findings: &mut Findings) -> Option<Arc<str>> {
         let (tls, path) = (&self.entry.tls, path.member("tls"));
         if !origin.tls && (tls.ca.is_some() || tls.server_name.is_some()) {
@@ -250,15 +186,6 @@ fn report(problems: &[String], path: &Path<'_>, findings: &mut Findings) {
 
 fn is_local(origin: &Origin) -> bool {
     &*origin.host == "localhost" || origin.host.parse::<IpAddr>().is_ok()
-}
-
-fn no_key(provider: &str) -> Credential {
-    Credential {
-        name: "none".into(),
-        weight: 1,
-        header: None,
-        fingerprint: hash::fingerprint([provider, "none", ""]),
-    }
 }
 
 /// The built-in mock as the document sets it.

@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a panic here is a failed test")]
 
 mod bad_input;
+mod clouds;
 mod failover;
+#[path = "../../../provider/tests/credentials/server.rs"]
+mod issuer;
 mod pass;
 mod streams;
 mod support;

@@ -263,8 +263,7 @@ fn account_keys(entry: &mut ProviderEntry, keys: Keys, names: (&Vendor, &str), a
             if entry.like.is_none() { usual.to_owned() } else { secret::variable(&[name, "API_KEY"]) };
         report
             .note(place, format!("has no key that can be used; put one into the environment as {variable}"));
-        entry.keys =
-            vec![ProviderKey { name: "main".to_owned(), value: format!("env:{variable}"), weight: 1 }];
+        entry.keys = vec![ProviderKey::new("main", format!("env:{variable}"))];
     }
 }
 
