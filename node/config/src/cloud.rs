@@ -104,7 +104,7 @@ pub struct GoogleKey {
     /// The service account of a machine or pod, from the metadata service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<GoogleMetadata>,
-    /// What tokens are for. Default `https://www.googleapis.com/auth/cloud-platform`.
+    /// What tokens are for. Default: all of Google Cloud.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
     /// Where tokens are issued, if not at Google's own endpoint.
@@ -140,10 +140,10 @@ pub struct EntraKey {
     /// The identity of a virtual machine, App Service or Container App.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub managed_identity: Option<EntraManagedIdentity>,
-    /// What tokens are for. Default `https://cognitiveservices.azure.com/.default`.
+    /// What tokens are for. Default: all models of Azure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Where tokens are issued. Default `AZURE_AUTHORITY_HOST`, else `https://login.microsoftonline.com`.
+    /// Where tokens are issued. Default `AZURE_AUTHORITY_HOST`, else the public cloud.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authority: Option<String>,
 }
