@@ -156,7 +156,7 @@ fn documents_in_the_pages_are_valid() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 5, "the pages do not look as expected");
+    assert_eq!(seen, 6, "the pages do not look as expected");
 }
 
 #[test]

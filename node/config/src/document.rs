@@ -58,6 +58,9 @@ pub struct ProviderEntry {
     pub retries: Retries,
     /// TLS towards it.
     pub tls: TlsEntry,
+    /// The URL of a proxy on the way to it, with user and password if it wants them: `env:NAME`, `file:PATH`, or the URL
+    /// itself.
+    pub proxy: Option<ProxyUrl>,
     /// HTTP/2 without TLS (prior knowledge); with TLS the version is negotiated.
     pub http2: Option<bool>,
     /// Private addresses are refused for URLs with a host name that resolves to them, unless this is set. Addresses
@@ -118,6 +121,24 @@ pub(crate) fn shown(value: &str) -> &str {
 
 const fn one() -> u32 {
     1
+}
+
+/// The URL of a proxy, or a reference to it; it may hold a password.
+#[derive(Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ProxyUrl(pub String);
+
+impl ProxyUrl {
+    /// Whether a value of `proxy` is, or stands for, a secret: a URL with a user and password, or one that is elsewhere.
+    pub(crate) fn is_secret(value: &str) -> bool {
+        value.contains('@') || !value.contains("://")
+    }
+}
+
+impl fmt::Debug for ProxyUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if Self::is_secret(&self.0) { shown(&self.0) } else { &self.0 })
+    }
 }
 
 /// TLS towards a provider.

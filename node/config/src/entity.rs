@@ -2,7 +2,7 @@
 //! was written, and what is not set follows later defaults.
 
 use crate::{
-    CallerKey, Document, MockFaults, Problem, Problems, ProviderEntry, Retries, Settings, Timeouts,
+    CallerKey, Document, MockFaults, Problem, Problems, ProviderEntry, ProxyUrl, Retries, Settings, Timeouts,
     parse::{self, Read},
     path::Path,
     structure,
@@ -202,10 +202,19 @@ pub fn secret_values(entity: &mut Entity) -> Vec<(String, &mut String)> {
     let root = Path::Root;
     let path = root.member(entity.kind.name());
     let path = path.member(&entity.id);
-    let path = path.member("keys");
-    let keys = entity.value.get_mut("keys").and_then(Value::as_array_mut);
-    for (index, key) in keys.into_iter().flatten().enumerate() {
-        secrets_of(key, &path.item(index), &KEY_SECRETS, &mut found);
+    for (name, member) in entity.value.as_object_mut().into_iter().flatten() {
+        let path = path.member(name);
+        match member {
+            Value::String(url) if name == "proxy" && ProxyUrl::is_secret(url) => {
+                found.push((path.to_string(), url))
+            }
+            Value::Array(keys) if name == "keys" => {
+                for (index, key) in keys.iter_mut().enumerate() {
+                    secrets_of(key, &path.item(index), &KEY_SECRETS, &mut found);
+                }
+            }
+            _ => {}
+        }
     }
     found
 }

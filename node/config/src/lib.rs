@@ -3,7 +3,7 @@
 mod document;
 pub use document::{
     CallerKey, Document, Fallback, MockFaults, ModelGroup, OnDisconnect, PreviousKey, ProviderEntry,
-    ProviderKey, Retries, Settings, Strategy, TargetEntry, Timeouts, TlsEntry,
+    ProviderKey, ProxyUrl, Retries, Settings, Strategy, TargetEntry, Timeouts, TlsEntry,
 };
 
 mod cloud;

@@ -4,7 +4,7 @@ use crate::{Callers, MockFaults, OnDisconnect, Settings, Strategy};
 use http::{HeaderName, HeaderValue};
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use trestle_dialect::{Dialect, Quirks, ir::Json};
-use trestle_provider::{Provider, credential::Spec};
+use trestle_provider::{Provider, Proxy, credential::Spec};
 
 /// Compiled configuration.
 #[derive(Debug, Default, Clone)]
@@ -56,6 +56,8 @@ pub struct ProviderConfig {
     pub tls_ca: Option<Arc<str>>,
     /// The name to expect in the certificate, if it is not the host.
     pub tls_server_name: Option<Box<str>>,
+    /// A proxy on the way to it.
+    pub proxy: Option<Arc<Proxy>>,
     /// HTTP/2 without TLS.
     pub http2_prior_knowledge: bool,
     /// May be at a private address.

@@ -146,7 +146,9 @@ impl From<SendError> for Failed {
     fn from(error: SendError) -> Self {
         let (cause, next) = match &error {
             SendError::Connect(ConnectError::Refused(_)) => ("address_refused", Next::Onward),
-            SendError::Connect(ConnectError::Config(_)) => ("bad_configuration", Next::Onward),
+            SendError::Connect(ConnectError::Config(_) | ConnectError::Proxy(407)) => {
+                ("bad_configuration", Next::Onward)
+            }
             SendError::Connect(ConnectError::Timeout) => ("connect_timeout", Next::Again),
             SendError::Connect(_) => ("connect_failed", Next::Again),
             SendError::Broken(_) => ("connection_broken", Next::Again),

@@ -16,6 +16,9 @@ pub use provider::{Origin, Provider};
 mod address;
 pub use address::{is_forbidden_address, is_private_address};
 
+mod proxy;
+pub use proxy::Proxy;
+
 mod url;
 
 mod variables;

@@ -64,7 +64,7 @@ fn secrets_of_clouds_are_sealed_wherever_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let node = start(folder.path()).sealing().start();
     let operator = Operator::of(&node);
-    let secrets = ["hush-of-aws-0123456789", "hush-of-session-0123456789", "hush-of-entra-0123456789"];
+    let secrets = ["aws", "session", "entra", "proxy"].map(|whose| format!("hush-of-{whose}-0123456789"));
     let keys = format!(
         r#"[{{"name":"a","aws":{{"access_key_id":"AKID","secret_access_key":"{}","session_token":"{}"}}}}]"#,
         secrets[0], secrets[1]
@@ -79,7 +79,8 @@ fn secrets_of_clouds_are_sealed_wherever_they_are() {
         secrets[2]
     );
     let azure = format!(
-        r#"{{"id":"azure","value":{{"variables":{{"resource":"r"}},"keys":[{{"name":"a","entra":{entra}}}]}}}}"#
+        r#"{{"id":"azure","value":{{"variables":{{"resource":"r"}},"proxy":"http://u:{}@127.0.0.1:1","keys":[{{"name":"a","entra":{entra}}}]}}}}"#,
+        secrets[3]
     );
     operator.done("POST /api/providers", &azure);
     let shown = operator.done("GET /api/providers/bedrock", "");
@@ -89,9 +90,12 @@ fn secrets_of_clouds_are_sealed_wherever_they_are() {
     assert!(handle.starts_with("sealed:") && handle.len() == 23, "{handle}");
     for line in ["GET /api/document", "GET /api/audit", "GET /api/revisions/2", "GET /api/revisions/3"] {
         let body = operator.send(line, "", "").body;
-        let clean = secrets.iter().all(|secret| !body.contains(secret)) && !body.contains("sealed:v1.");
+        let clean =
+            secrets.iter().all(|secret| !body.contains(secret.as_str())) && !body.contains("sealed:v1.");
         assert!(clean, "{line}: {body}");
     }
+    let shown_proxy = operator.done("GET /api/providers/azure", "");
+    assert!(shown_proxy["value"]["proxy"].as_str().unwrap().starts_with("sealed:"), "{shown_proxy}");
     let same = operator.done("PUT /api/providers/bedrock", &shown["value"].to_string());
     assert!(same["changes"].as_array().unwrap().is_empty(), "{same}");
     // Static keys are there at once; what cannot be fetched is told where an operator looks.
@@ -101,7 +105,7 @@ fn secrets_of_clouds_are_sealed_wherever_they_are() {
     let found = operator.done("POST /api/dry-run", r#"{"key":"tests","body":{"model":"azure/x"}}"#);
     let why = found["targets"][0].to_string();
     assert!(why.contains("the credentials a of the provider azure could not be fetched"), "{found}");
-    assert!(secrets.iter().all(|secret| !node.log().contains(secret)));
+    assert!(secrets.iter().all(|secret| !node.log().contains(secret.as_str())));
     drop(node);
     assert!(secrets.iter().all(|secret| !is_kept(folder.path(), secret)));
 }

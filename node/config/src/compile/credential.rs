@@ -7,10 +7,7 @@ use super::{
 };
 use crate::{Credential, ProviderEntry, ProviderKey, hash, path::Path, problem::Findings};
 use std::{collections::HashSet, sync::Arc};
-use trestle_provider::{
-    Auth, Cloud, Provider, Row,
-    credential::{Secret, Spec},
-};
+use trestle_provider::{Auth, Cloud, Provider, Proxy, Row, credential::Spec};
 
 /// The keys of a provider, and what they are compiled with.
 pub(super) struct Keys<'a> {
@@ -20,7 +17,7 @@ pub(super) struct Keys<'a> {
     pub(super) vendor: &'a dyn Provider,
     pub(super) secrets: &'a dyn Secrets,
     /// The proxy of the provider.
-    pub(super) proxy: Option<&'a Secret>,
+    pub(super) proxy: Option<&'a Proxy>,
 }
 
 impl Keys<'_> {

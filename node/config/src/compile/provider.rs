@@ -14,7 +14,7 @@ use crate::{
 use http::HeaderName;
 use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 use trestle_dialect::{Dialect, Quirks};
-use trestle_provider::{Origin, Row, listed, provider};
+use trestle_provider::{Origin, Proxy, Row, listed, provider};
 
 /// A provider of the document, and what it is compiled with.
 pub(super) struct Draft<'a> {
@@ -42,8 +42,14 @@ impl Draft<'_> {
         let row = self.row(path, findings)?;
         let vendor = provider(row.clone()).map_err(|problems| report(&problems, path, findings)).ok()?;
         let (provider, secrets) = (self.name, self.secrets);
-        let keys = Keys { provider, entry, row: &row, vendor: vendor.as_ref(), secrets, proxy: None };
-        let credentials = keys.compile(path, findings);
+        let way = self.proxy(vendor.origin(), path, findings);
+        let proxy = way.as_ref().ok().and_then(Option::as_ref);
+        let keys = Keys { provider, entry, row: &row, vendor: vendor.as_ref(), secrets, proxy };
+        let mut credentials = keys.compile(path, findings);
+        if way.is_err() {
+            // Nothing goes past a proxy that is meant and not known.
+            credentials.clear();
+        }
         let tls_ca = self.tls_ca(vendor.origin(), path, findings);
         if vendor.origin().tls && entry.http2.is_some() {
             let message =
@@ -69,6 +75,7 @@ impl Draft<'_> {
             retries: limits.retries,
             tls_ca,
             tls_server_name: entry.tls.server_name.as_deref().map(Into::into),
+            proxy: way.ok().flatten().map(Arc::new),
             http2_prior_knowledge: entry.http2 == Some(true) && !vendor.origin().tls,
             private_addresses: entry
                 .private_addresses
@@ -138,9 +145,28 @@ impl Draft<'_> {
         row.forward_headers.extend(entry.forward_headers.iter().cloned());
     }
 
+    /// The proxy, if there is one; an error if it is not known.
+    fn proxy(&self, origin: &Origin, path: &Path<'_>, findings: &mut Findings) -> Result<Option<Proxy>, ()> {
+        let Some(value) = &self.entry.proxy else { return Ok(None) };
+        if self.entry.http2 == Some(true) && !origin.tls {
+            findings.problem(&path.member("http2"), "cannot be had through a proxy without TLS; remove one");
+        }
+        let path = path.member("proxy");
+        let source = Source::of(&value.0).map_err(|why| findings.problem(&path, why))?;
+        let url = source.read(self.secrets);
+        let left_out = |why: &str| format!("{why}; this provider is left out");
+        let url = url.map_err(|why| findings.warning(&path, left_out(&why)))?;
+        let parsed = Proxy::parse(&url).map(Some);
+        parsed.map_err(|why| match source.is_literal() {
+            true => findings.problem(&path, why),
+            false => findings.warning(&path, left_out(why)),
+        })
+    }
+
     fn tls_ca(&self, origin: &Origin, path: &Path<'_>, findings: &mut Findings) -> Option<Arc<str>> {
         let (tls, path) = (&self.entry.tls, path.member("tls"));
-        if !origin.tls && (tls.ca.is_some() || tls.server_name.is_some()) {
+        let through_tls = self.entry.proxy.as_ref().is_some_and(|proxy| !proxy.0.starts_with("http://"));
+        if !origin.tls && ((tls.ca.is_some() && !through_tls) || tls.server_name.is_some()) {
             findings.problem(&path, "has no use, for `base_url` is `http://`; remove it or write `https://`");
         }
         let is_host = |name: &String| {
@@ -239,6 +265,7 @@ pub(super) fn mock_with(settings: MockSettings, limits: Limits) -> ProviderConfi
         retries: limits.retries,
         tls_ca: None,
         tls_server_name: None,
+        proxy: None,
         http2_prior_knowledge: false,
         private_addresses: false,
     }

@@ -8,6 +8,8 @@ mod failover;
 #[path = "../../../provider/tests/credentials/server.rs"]
 mod issuer;
 mod pass;
+mod proxies;
+mod proxy;
 mod streams;
 mod support;
 mod transport;

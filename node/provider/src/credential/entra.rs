@@ -1,11 +1,12 @@
 //! Credentials of Microsoft Entra.
 
 use super::{
-    EntraSource, EntraSpec, Fetched, Ready, Secret,
+    EntraSource, EntraSpec, Fetched, Ready,
     fetch::{FetchError, end_in},
     files,
     http::{Answer, Http, Reach, encode},
 };
+use crate::Proxy;
 use serde::Deserialize;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -35,7 +36,7 @@ struct Problem {
 }
 
 /// A token.
-pub(super) fn fetch(spec: &EntraSpec, proxy: Option<&Secret>, now: SystemTime) -> Result<Ready, FetchError> {
+pub(super) fn fetch(spec: &EntraSpec, proxy: Option<&Proxy>, now: SystemTime) -> Result<Ready, FetchError> {
     let scope = ("scope", spec.scope.as_str());
     let grant = ("grant_type", "client_credentials");
     match &spec.source {

@@ -1,12 +1,12 @@
 //! Requests to those who issue credentials: bounded in time and size, without redirects.
 
-use super::{Secret, fetch::FetchError};
-use crate::is_forbidden_address;
+use super::fetch::FetchError;
+use crate::{Proxy, is_forbidden_address};
 use http::{HeaderMap, HeaderName, Method, Request, Uri};
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 use ureq::{
-    Agent, Error, Proxy,
+    Agent, Error, ProxyProtocol,
     config::Config,
     unversioned::{
         resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver},
@@ -45,11 +45,9 @@ pub(super) struct Answer {
 
 impl Http {
     /// A client for those who may be reached.
-    pub(super) fn new(reach: Reach, proxy: Option<&Secret>) -> Result<Self, FetchError> {
+    pub(super) fn new(reach: Reach, proxy: Option<&Proxy>) -> Result<Self, FetchError> {
         let proxy = match (reach, proxy) {
-            (Reach::Vendor, Some(url)) => Some(
-                Proxy::new(url.reveal()).map_err(|_| FetchError::failed("`proxy` is no URL of a proxy"))?,
-            ),
+            (Reach::Vendor, Some(proxy)) => Some(through(proxy)?),
             (Reach::Vendor, None) | (Reach::Metadata, _) => None,
         };
         let config = Agent::config_builder()
@@ -99,6 +97,15 @@ impl Http {
         let text = text.map_err(unreachable)?;
         Ok(Answer { status: head.status.as_u16(), headers: head.headers, text })
     }
+}
+
+fn through(proxy: &Proxy) -> Result<ureq::Proxy, FetchError> {
+    let protocol = if proxy.origin.tls { ProxyProtocol::Https } else { ProxyProtocol::Http };
+    let mut made = ureq::Proxy::builder(protocol).host(&proxy.origin.host).port(proxy.origin.port);
+    if let Some((user, password)) = &proxy.identity {
+        made = made.username(user).password(password.reveal());
+    }
+    made.build().map_err(|_| FetchError::failed("`proxy` cannot be used"))
 }
 
 // What could not be sent may be a secret: it is not shown.

@@ -96,7 +96,13 @@ struct Kept {
     stamps: Stamps,
 }
 
-type Fetch = ([u8; 32], Arc<Spec>);
+/// A fetch that begins. Whom it is for tells whether it still is wanted at its end: under the same id there may be another
+/// one by then.
+struct Fetch {
+    id: [u8; 32],
+    spec: Arc<Spec>,
+    live: Arc<Live>,
+}
 
 impl Bell {
     pub(super) fn ring(&self) {
@@ -200,9 +206,9 @@ fn run(shared: &Arc<Shared>) {
         let mut next = SLEEP_MAX;
         let begun: Vec<Fetch> = {
             let mut kept = lock(&shared.kept);
-            while let Ok((id, result)) = finished.try_recv() {
+            while let Ok((id, live, result)) = finished.try_recv() {
                 running -= 1;
-                if let Some(one) = kept.get_mut(&id) {
+                if let Some(one) = kept.get_mut(&id).filter(|one| Arc::ptr_eq(&one.live, &live)) {
                     one.finish(result);
                 }
             }
@@ -210,12 +216,12 @@ fn run(shared: &Arc<Shared>) {
             running += begun.len();
             begun
         };
-        for (id, spec) in begun {
+        for Fetch { id, spec, live } in begun {
             let (done, bell) = (done.clone(), Arc::clone(&shared.bell));
             let fetching = move || {
                 let fetched = catch_unwind(AssertUnwindSafe(|| fetch(&spec, SystemTime::now())));
                 let fetched = fetched.unwrap_or_else(|_| Err(FetchError::failed("the fetch panicked")));
-                let _ = done.send((id, fetched));
+                let _ = done.send((id, live, fetched));
                 bell.ring();
             };
             if let Err(error) = thread::Builder::new().name("credential".to_owned()).spawn(fetching) {
@@ -245,7 +251,7 @@ fn begin(kept: &mut HashMap<[u8; 32], Kept>, room: usize, next: &mut Duration) -
         match left {
             Some(Duration::ZERO) if begun.len() < room => {
                 one.fetching = true;
-                begun.push((*id, Arc::clone(&one.spec)));
+                begun.push(Fetch { id: *id, spec: Arc::clone(&one.spec), live: Arc::clone(&one.live) });
             }
             // The end of another fetch rings the bell.
             Some(Duration::ZERO) => {}

@@ -2,7 +2,7 @@
 //! read at each fetch.
 
 use super::{Secret, google};
-use crate::Cloud;
+use crate::{Cloud, Proxy};
 use std::path::{Path, PathBuf};
 
 /// How a credential is fetched.
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 pub struct Spec {
     /// From whom.
     pub origins: Origins,
-    /// A proxy on the way to vendors, as a URL; metadata services are never asked through one.
-    pub proxy: Option<Secret>,
+    /// A proxy on the way to vendors; metadata services are never asked through one.
+    pub proxy: Option<Proxy>,
 }
 
 /// From whom a credential comes.

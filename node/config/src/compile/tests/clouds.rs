@@ -75,12 +75,12 @@ fn keys_of_aws() {
         token_file: "/t".into(),
         session_name: "trestle".to_owned(),
     };
-    assert_eq!(aws("aws: { web_identity: {} }", env).sources, [identity.clone()]);
+    assert_eq!(aws("aws: { web_identity: {} }", env).sources, std::slice::from_ref(&identity));
     let env = &[("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/x")];
     let container = AwsSource::Container { url: "http://169.254.170.2/v2/x".to_owned(), authorization: None };
     assert_eq!(aws("aws: { container: {} }", env).sources, [container]);
     let instance = AwsSource::Instance { url: "http://169.254.169.254".to_owned() };
-    assert_eq!(aws("aws: { instance: {} }", &[]).sources, [instance.clone()]);
+    assert_eq!(aws("aws: { instance: {} }", &[]).sources, std::slice::from_ref(&instance));
     let made = aws(
         "aws: { instance: {}, assume_role: { role_arn: \"arn:aws-cn:iam::1:role/r\", external_id: x }, region: cn-north-1 }",
         &[],

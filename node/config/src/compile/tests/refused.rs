@@ -127,6 +127,42 @@ fn settings_of_a_connection_are_checked() {
 }
 
 #[test]
+fn proxies_are_checked() {
+    let with = |proxy: &str, more: &str| {
+        format!(
+            "providers: {{ x: {{ base_url: \"http://h\", dialects: [openai-chat], proxy: \"{proxy}\", keys: [{{ name: a, \
+             value: k }}]{more} }} }}"
+        )
+    };
+    let at = "providers.x.proxy";
+    let shape = "is no URL of a proxy; write one such as `http://user:password@proxy:3128`";
+    check(&with("proxy", ""), &[&format!("{at}: {shape}")]);
+    check(&with("socks5://proxy", ""), &[&format!("{at}: must begin with `https://` or `http://`")]);
+    check(
+        &with("http://169.254.169.254", ""),
+        &[&format!("{at}: is a link-local or metadata address, which is never allowed")],
+    );
+    check(
+        &with("http://proxy", ", http2: true"),
+        &["providers.x.http2: cannot be had through a proxy without TLS; remove one"],
+    );
+    // Nothing goes past a proxy that is meant and cannot be had.
+    let text = with("env:NONE", "");
+    warns(&text, &[&format!("{at}: the variable NONE is not set; this provider is left out")]);
+    let made = compiled(&format!("{text}\nsettings: {{ require_keys: false }}"));
+    assert!(made.snapshot.providers["x"].keys_missing);
+    let shown = format!("{:?}", parse(&with("http://u:hush@proxy", "")).unwrap());
+    assert!(!shown.contains("hush"), "{shown}");
+    let secret = |proxy: &str| {
+        let mut entities = crate::split(&parse(&with(proxy, "")).unwrap()).unwrap();
+        crate::secret_values(&mut entities[0]).iter().any(|(path, _)| path == at)
+    };
+    assert!(
+        secret("http://u:hush@proxy") && secret("sealed:v1.x") && secret("env:A") && !secret("http://proxy")
+    );
+}
+
+#[test]
 fn provider_keys_are_checked() {
     let key =
         |value: &str| format!("providers: {{ openai: {{ keys: [{{ name: a, value: \"{value}\" }}] }} }}");

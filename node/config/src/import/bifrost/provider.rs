@@ -38,7 +38,7 @@ const VENDORS: [(&str, &str, &str); 18] = [
 ];
 
 const REMARKS: Remarks<'static> = &[
-    ("proxy_config", "has no equivalent: providers are called directly"),
+    ("proxy_config", "is not taken over: write the proxy into `proxy` of the provider"),
     ("prompt_cache", "has no equivalent: what the client says of caching goes on to the provider"),
     ("send_back_raw_request", "has no equivalent: answers hold no raw request"),
     ("send_back_raw_response", "has no equivalent: answers in the dialect of the provider are raw anyway"),

@@ -1,13 +1,16 @@
 //! The first source that is there, and a role on top.
 
 use super::{keys, metadata, profile, sts};
-use crate::credential::{AwsKeys, AwsSource, AwsSpec, Fetched, Ready, Secret, fetch::FetchError};
+use crate::{
+    Proxy,
+    credential::{AwsKeys, AwsSource, AwsSpec, Fetched, Ready, fetch::FetchError},
+};
 use std::time::SystemTime;
 
 /// Keys of the first source that is there; those of the role, if one is to be taken on.
 pub(in crate::credential) fn fetch(
     spec: &AwsSpec,
-    proxy: Option<&Secret>,
+    proxy: Option<&Proxy>,
     now: SystemTime,
 ) -> Result<Ready, FetchError> {
     let ready = first(spec, proxy, now)?;
@@ -17,7 +20,7 @@ pub(in crate::credential) fn fetch(
     }
 }
 
-fn first(spec: &AwsSpec, proxy: Option<&Secret>, now: SystemTime) -> Result<Ready, FetchError> {
+fn first(spec: &AwsSpec, proxy: Option<&Proxy>, now: SystemTime) -> Result<Ready, FetchError> {
     let mut absent = Vec::new();
     let several = spec.sources.len() > 1;
     for source in &spec.sources {
@@ -35,7 +38,7 @@ fn first(spec: &AwsSpec, proxy: Option<&Secret>, now: SystemTime) -> Result<Read
 fn of(
     source: &AwsSource,
     spec: &AwsSpec,
-    proxy: Option<&Secret>,
+    proxy: Option<&Proxy>,
     now: SystemTime,
 ) -> Result<Ready, FetchError> {
     match source {

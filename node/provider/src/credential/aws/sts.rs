@@ -2,8 +2,9 @@
 
 use super::keys;
 use crate::{
+    Proxy,
     credential::{
-        AssumeRole, AwsKeys, AwsSpec, Ready, Secret,
+        AssumeRole, AwsKeys, AwsSpec, Ready,
         fetch::FetchError,
         files,
         http::{Answer, Http, Reach, encode},
@@ -21,7 +22,7 @@ const DURATION: (&str, &str) = ("DurationSeconds", "3600");
 /// Who is asked, and through what.
 pub(super) struct Sts<'a> {
     pub(super) spec: &'a AwsSpec,
-    pub(super) proxy: Option<&'a Secret>,
+    pub(super) proxy: Option<&'a Proxy>,
 }
 
 impl Sts<'_> {

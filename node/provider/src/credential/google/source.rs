@@ -4,8 +4,9 @@ use super::{
     assertion, external,
     json::{AuthorizedUser, Credentials, ServiceAccount},
 };
+use crate::Proxy;
 use crate::credential::{
-    Fetched, GoogleSource, GoogleSpec, Ready, Secret,
+    Fetched, GoogleSource, GoogleSpec, Ready,
     fetch::{FetchError, end_in},
     files,
     http::{Answer, Http, Reach},
@@ -19,7 +20,7 @@ const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
 /// A fetch for a spec.
 pub(super) struct Asking<'a> {
     pub(super) spec: &'a GoogleSpec,
-    pub(super) proxy: Option<&'a Secret>,
+    pub(super) proxy: Option<&'a Proxy>,
     pub(super) now: SystemTime,
 }
 
@@ -40,7 +41,7 @@ struct Problem {
 /// A token.
 pub(in crate::credential) fn fetch(
     spec: &GoogleSpec,
-    proxy: Option<&Secret>,
+    proxy: Option<&Proxy>,
     now: SystemTime,
 ) -> Result<Ready, FetchError> {
     let asking = Asking { spec, proxy, now };
