@@ -155,7 +155,7 @@ fn metrics_page_has_every_metric() {
 fn documents_in_the_pages_are_valid() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut seen = 0;
-    for name in ["../README.md", "document.md"] {
+    for name in ["../README.md", "document.md", "providers.md"] {
         for text in page(name).split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
             let path = folder.path().join("gateway.yaml");
             fs::write(&path, text).expect("written");
@@ -165,7 +165,7 @@ fn documents_in_the_pages_are_valid() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 2, "the pages do not look as expected");
+    assert_eq!(seen, 6, "the pages do not look as expected");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::{
     fetch::Fetch,
     flight::Flight,
     inspect, mock,
+    pick::{Picked, pick},
     prepare::{self, Prepared},
     receive::Ask,
     state::{self, Slot},
@@ -23,7 +24,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
-use trestle_config::{Credential, ProviderKind, Settings, TargetConfig};
+use trestle_config::{ProviderKind, Settings, TargetConfig};
 use trestle_dialect::{Attempt, Category, Dialect, Framing, Look, StreamContext, inbound, json, outbound};
 use trestle_provider::Operation;
 
@@ -156,9 +157,9 @@ impl Walk<'_> {
         // Bounded: each round either uses up one of the retries, benches a key, learns a quirk once, or leaves.
         loop {
             let begun = Instant::now();
-            let credential = self.pick(target);
-            let tried = match &credential {
-                Ok(credential) => self.call(target, credential).await,
+            let picked = self.pick(target);
+            let tried = match &picked {
+                Ok(picked) => self.call(target, picked).await,
                 Err(failed) => Err(failed.clone()),
             };
             let failed = match tried {
@@ -170,24 +171,24 @@ impl Walk<'_> {
                 target.prepared = prepare::prepare(self.ask, target.config, &target.local)?;
                 continue;
             }
+            let jitter = 0.5 + self.flight.worker.chance() / 2.0;
+            let doubled = retries.backoff.saturating_mul(1 << again.min(16));
+            let backoff = doubled.min(retries.backoff_max).mul_f64(jitter);
             let pause = match failed.next {
                 Next::Stop | Next::Onward => return Err(failed),
                 Next::OtherKey(bench) => {
-                    if let Ok(credential) = &credential {
-                        target.local.key(&credential.fingerprint).bench(bench);
+                    if let Ok(picked) = &picked {
+                        picked.leave_out(&failed, bench, &target.local);
                     }
                     match self.pick(target) {
                         Ok(_) => continue,
                         // All keys are out: others first; the last target is worth a short wait.
                         Err(_) if target.last && failed.cause == "rate_limited" => bench,
+                        Err(other) if other.next == Next::Again => backoff,
                         Err(_) => return Err(failed),
                     }
                 }
-                Next::Again => {
-                    let jitter = 0.5 + self.flight.worker.chance() / 2.0;
-                    let doubled = retries.backoff.saturating_mul(1 << again.min(16));
-                    failed.retry_after.unwrap_or_else(|| doubled.min(retries.backoff_max).mul_f64(jitter))
-                }
+                Next::Again => failed.retry_after.unwrap_or(backoff),
             };
             if again >= retries.max || pause > retries.backoff_max || pause >= self.timer.left() {
                 return Err(failed);
@@ -197,47 +198,20 @@ impl Walk<'_> {
         }
     }
 
-    /// A key that is not benched, by weight.
-    fn pick(&self, target: &Target<'_>) -> Result<Arc<Credential>, Failed> {
-        let provider = &target.config.provider;
-        if let [only] = &provider.credentials[..]
-            && target.local.key(&only.fingerprint).benched().is_none()
+    /// A key that can be used. What is still being fetched is waited for only where there is no other target.
+    fn pick(&self, target: &Target<'_>) -> Result<Picked, Failed> {
+        let mut picked = pick(&target.config.provider, &target.local, self.flight.worker.chance());
+        if let Err(failed) = &mut picked
+            && failed.cause == "credentials_pending"
+            && target.last
         {
-            return Ok(Arc::clone(only));
+            failed.next = Next::Again;
         }
-        let free: Vec<_> = provider
-            .credentials
-            .iter()
-            .filter(|credential| target.local.key(&credential.fingerprint).benched().is_none())
-            .collect();
-        let sum: u64 = free.iter().map(|credential| u64::from(credential.weight)).sum();
-        let mut at = (self.flight.worker.chance() * sum as f64) as u64;
-        for credential in &free {
-            let weight = u64::from(credential.weight);
-            if at < weight {
-                return Ok(Arc::clone(credential));
-            }
-            at -= weight;
-        }
-        if let Some(first) = free.first() {
-            return Ok(Arc::clone(first));
-        }
-        if provider.keys_missing || provider.credentials.is_empty() {
-            return Err(Failed::new(
-                "no_key",
-                Next::Onward,
-                format!("no key is set for the provider {}", provider.name),
-            ));
-        }
-        let health = provider.credentials.iter().filter_map(|c| target.local.key(&c.fingerprint).benched());
-        let mut failed =
-            Failed::new("rate_limited", Next::Onward, "all keys of the provider are rate limited");
-        failed.retry_after = health.min();
-        Err(failed)
+        picked
     }
 
     /// One call, to the answer or to the reason why there is none.
-    async fn call(&mut self, target: &Target<'_>, credential: &Credential) -> Result<Won, Failed> {
+    async fn call(&mut self, target: &Target<'_>, picked: &Picked) -> Result<Won, Failed> {
         let provider = &target.config.provider;
         self.timer.stage(target.config.times.first_token);
         let slot = self
@@ -272,8 +246,8 @@ impl Walk<'_> {
                     (self.ask, &target.prepared),
                     provider,
                     (remote.as_ref(), path),
-                    credential,
-                );
+                    picked,
+                )?;
                 let sending = pin!(upstream::send(&target.local.pool, (remote.origin(), provider), &request));
                 self.timer.within(sending).await.map_err(timed_out)??
             }

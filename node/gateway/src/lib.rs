@@ -17,6 +17,7 @@ mod route;
 
 mod attempt;
 mod fetch;
+mod pick;
 mod prepare;
 
 mod array;

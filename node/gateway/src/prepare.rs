@@ -3,6 +3,7 @@
 use crate::{
     Endpoint,
     cause::{Failed, Next},
+    pick::Picked,
     receive::Ask,
     upstream::Outgoing,
     worker::ProviderLocal,
@@ -13,13 +14,14 @@ use http::{
     uri::PathAndQuery,
 };
 use smallvec::smallvec;
-use trestle_config::{Credential, ProviderConfig, TargetConfig};
+use std::time::SystemTime;
+use trestle_config::{ProviderConfig, TargetConfig};
 use trestle_dialect::{
     Dialect, Edits, Framing, Outbound, Pieces, Target,
     ir::{Features, Json, Text},
     json, may_need, outbound,
 };
-use trestle_provider::Provider;
+use trestle_provider::{Provider, Signable};
 
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(crate) static AGENT: HeaderValue =
@@ -130,8 +132,8 @@ pub(crate) fn request(
     (ask, prepared): (&Ask, &Prepared),
     provider: &ProviderConfig,
     (remote, path): (&dyn Provider, PathAndQuery),
-    credential: &Credential,
-) -> Request<Outgoing> {
+    picked: &Picked,
+) -> Result<Request<Outgoing>, Failed> {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(HOST, remote.host().clone());
     headers.insert(CONTENT_TYPE, JSON.clone());
@@ -143,12 +145,18 @@ pub(crate) fn request(
         }
     }
     remote.sign(&mut headers);
-    if let Some((name, value)) = &credential.header {
+    if let Some((name, value)) = &picked.credential.header {
         headers.insert(name.clone(), value.clone());
+    }
+    if let Some(ready) = &picked.ready {
+        // Last of all: a signature is over what is sent.
+        let signable = Signable { path: &path, body: prepared.body.pieces(), now: SystemTime::now() };
+        let presented = remote.present(&ready.fetched, &signable, &mut headers);
+        presented.map_err(|why| Failed::new("bad_configuration", Next::Onward, why))?;
     }
     let mut request = Request::new(prepared.body.clone());
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::from(path);
     *request.headers_mut() = headers;
-    request
+    Ok(request)
 }

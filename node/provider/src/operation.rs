@@ -15,6 +15,8 @@ pub enum Operation {
     Responses,
     /// Anthropic Messages.
     Messages,
+    /// The same streamed, where that has a path of its own.
+    StreamMessages,
     /// Gemini.
     GenerateContent,
     /// Gemini, streamed.
@@ -51,10 +53,11 @@ pub enum Operation {
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Chat,
         Self::Responses,
         Self::Messages,
+        Self::StreamMessages,
         Self::GenerateContent,
         Self::StreamGenerateContent,
         Self::Converse,
@@ -78,7 +81,8 @@ impl Operation {
         match (dialect, stream) {
             (Dialect::OpenAiChat, _) => Self::Chat,
             (Dialect::OpenAiResponses, _) => Self::Responses,
-            (Dialect::AnthropicMessages, _) => Self::Messages,
+            (Dialect::AnthropicMessages, Stream::No) => Self::Messages,
+            (Dialect::AnthropicMessages, Stream::Yes) => Self::StreamMessages,
             (Dialect::Gemini, Stream::No) => Self::GenerateContent,
             (Dialect::Gemini, Stream::Yes) => Self::StreamGenerateContent,
             (Dialect::BedrockConverse, Stream::No) => Self::Converse,
@@ -93,6 +97,7 @@ impl Operation {
             Self::Chat => "chat",
             Self::Responses => "responses",
             Self::Messages => "messages",
+            Self::StreamMessages => "stream_messages",
             Self::GenerateContent => "generate_content",
             Self::StreamGenerateContent => "stream_generate_content",
             Self::Converse => "converse",
@@ -122,7 +127,7 @@ impl Operation {
             | Self::ImageGenerations
             | Self::Speech => Dialect::OpenAiChat,
             Self::Responses => Dialect::OpenAiResponses,
-            Self::Messages | Self::CountTokens => Dialect::AnthropicMessages,
+            Self::Messages | Self::StreamMessages | Self::CountTokens => Dialect::AnthropicMessages,
             Self::GenerateContent
             | Self::StreamGenerateContent
             | Self::GeminiCountTokens
@@ -148,12 +153,20 @@ impl Operation {
         )
     }
 
+    /// The operation whose path this one takes where it has none of its own.
+    pub(crate) const fn wider(self) -> Option<Self> {
+        match self {
+            Self::StreamMessages => Some(Self::Messages),
+            _ => None,
+        }
+    }
+
     /// The owner's path, below its base URL.
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Chat => "/chat/completions",
             Self::Responses => "/responses",
-            Self::Messages => "/messages",
+            Self::Messages | Self::StreamMessages => "/messages",
             Self::GenerateContent => "/models/{model}:generateContent",
             Self::StreamGenerateContent => "/models/{model}:streamGenerateContent?alt=sse",
             Self::Converse => "/model/{model}/converse",

@@ -56,8 +56,8 @@ fn misspelt_members_are_named() {
     check(
         "providers: { openai: { keys: [{ name: a, value: b, wieght: 2 }] } }",
         &[
-            "providers.openai.keys[0].wieght: unknown member `wieght`; did you mean `weight`? known: `name`, `value`, \
-           `weight`",
+            "providers.openai.keys[0].wieght: unknown member `wieght`; did you mean `weight`? known: `aws`, `entra`, \
+           `google`, `name`, `value`, `weight`",
         ],
     );
     check(

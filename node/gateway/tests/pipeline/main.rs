@@ -3,8 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a panic here is a failed test")]
 
 mod bad_input;
+mod clouds;
 mod failover;
+#[path = "../../../provider/tests/credentials/server.rs"]
+mod issuer;
 mod pass;
+mod proxies;
+mod proxy;
 mod streams;
 mod support;
 mod transport;

@@ -8,16 +8,7 @@ const CHAT: Operation = Operation::Chat;
 const MESSAGES: Operation = Operation::Messages;
 
 fn row(base_url: &str) -> Row {
-    Row {
-        base_url: base_url.to_owned(),
-        dialects: vec![Dialect::OpenAiChat],
-        auth: Auth::Bearer,
-        env: Vec::new(),
-        endpoints: Endpoints::default(),
-        headers: Default::default(),
-        forward_headers: Vec::new(),
-        quirks: Quirks::default(),
-    }
+    Row::new(base_url.to_owned(), vec![Dialect::OpenAiChat])
 }
 
 fn endpoints(paths: &[(Operation, &str)]) -> Endpoints {
