@@ -172,7 +172,7 @@ fn all_problems_come_at_once() {
              `targets`",
             "models.a.targets[0].model: is missing; add it",
             "models.a.targets[1].model: must be text, not a number; put it in quotes",
-            "provider: unknown member `provider`; did you mean `providers`? known: `keys`, `models`, `providers`, \
+            "provider: unknown member `provider`; did you mean `providers`? known: `catalog`, `keys`, `models`, `providers`, \
              `settings`",
             "settings.attempts_max: must be a whole number, not text",
         ],

@@ -112,7 +112,7 @@ fn all_problems_of_a_row_are_reported() {
         ..row("https://a.b")
     };
     let expected = [
-        "dialects: is empty; name at least one of `openai-chat`, `anthropic-messages`",
+        "dialects: is empty; name at least one of `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini`, `bedrock-converse`, `cohere-chat`",
         "auth.header: `x api` is not a header name",
         "headers: `cookie` carries a credential; put the key into `keys` and its header into `auth`",
         "headers: `host` belongs to the connection; leave it out",

@@ -49,7 +49,7 @@ fn rows_of_the_document_are_checked() {
     check(
         "providers: { x: { base_url: \"http://169.254.169.254\", dialects: [] } }",
         &[
-            "providers.x.dialects: is empty; name at least one of `openai-chat`, `anthropic-messages`",
+            "providers.x.dialects: is empty; name at least one of `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini`, `bedrock-converse`, `cohere-chat`",
             "providers.x.base_url: is a link-local or metadata address, which is never allowed",
         ],
     );
@@ -239,7 +239,7 @@ fn the_mock_is_always_there() {
     );
     let made = compiled("{}");
     let mock = &made.snapshot.providers["mock"];
-    assert_eq!((mock.dialects.len(), mock.credentials.len(), mock.keys_missing), (2, 1, false));
+    assert_eq!((mock.dialects.len(), mock.credentials.len(), mock.keys_missing), (6, 1, false));
     assert!(mock.credentials[0].header.is_none());
     assert!(made.snapshot.direct["mock/echo"].listed);
     let made =
