@@ -230,7 +230,7 @@ fn check_tool(tool: &Value, at: usize) -> Result<(), VendorError> {
 }
 
 /// Whether thinking is on.
-fn thinking(members: &Map<String, Value>, max_tokens: i64) -> Result<bool, VendorError> {
+pub(crate) fn thinking(members: &Map<String, Value>, max_tokens: i64) -> Result<bool, VendorError> {
     let Some(thinking) = members.get("thinking") else { return Ok(false) };
     let settings = thinking
         .as_object()
