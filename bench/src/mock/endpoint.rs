@@ -39,18 +39,13 @@ pub(super) enum Unknown {
 
 impl Endpoint {
     /// Any prefix is accepted, as base URLs differ (`/v1`, `/openai/v1`, ...).
-    pub(super) fn find(method: &Method, uri: &Uri) -> Self {
+    pub(super) fn find(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
         let (path, post) = (uri.path(), method == Method::POST);
         if let Some((_, rest)) = path.split_once("/model/") {
             return Self::of_bedrock(rest).filter(|_| post).unwrap_or(Self::Unknown(Unknown::Bedrock));
         }
-        if let Some((_, rest)) = path.split_once("/v1beta/models") {
-            let found = if post {
-                Self::of_gemini(rest, uri.query().unwrap_or_default())
-            } else {
-                Some(rest.strip_prefix('/').map_or(Self::GeminiModels, |id| Self::GeminiModel(decoded(id))))
-            };
-            return found.unwrap_or(Self::Unknown(Unknown::Gemini));
+        if let Some(found) = Self::of_gemini(method, uri, headers) {
+            return found;
         }
         match path {
             _ if post && path.ends_with("/chat/completions") => Self::Chat,
@@ -80,8 +75,25 @@ impl Endpoint {
         Some(Self::Converse { model: decoded(model), stream })
     }
 
-    fn of_gemini(rest: &str, query: &str) -> Option<Self> {
-        let (model, operation) = rest.strip_prefix('/')?.rsplit_once(':')?;
+    /// Gemini's own version is `v1beta`; below `v1` its operations and its header tell.
+    fn of_gemini(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Self> {
+        let (own, rest) = match uri.path().split_once("/v1beta/models") {
+            Some((_, rest)) => (true, rest),
+            None => (headers.contains_key("x-goog-api-key"), uri.path().split_once("/v1/models")?.1),
+        };
+        let found = match rest.strip_prefix('/') {
+            Some(rest) if method == Method::POST => {
+                Self::operation_of_gemini(rest, uri.query().unwrap_or_default())
+            }
+            Some(id) if own => Some(Self::GeminiModel(decoded(id))),
+            None if own && rest.is_empty() => Some(Self::GeminiModels),
+            _ => None,
+        };
+        found.or(own.then_some(Self::Unknown(Unknown::Gemini)))
+    }
+
+    fn operation_of_gemini(rest: &str, query: &str) -> Option<Self> {
+        let (model, operation) = rest.rsplit_once(':')?;
         let model = decoded(model);
         let framing =
             if query.split('&').any(|pair| pair == "alt=sse") { Framing::Sse } else { Framing::Array };
@@ -178,7 +190,8 @@ mod tests {
     #[test]
     fn paths_lead_to_endpoints() {
         let check = |method: Method, path: &str, expected| {
-            assert_eq!(Endpoint::find(&method, &path.parse().unwrap()), expected, "{method} {path}");
+            let found = Endpoint::find(&method, &path.parse().unwrap(), &HeaderMap::new());
+            assert_eq!(found, expected, "{method} {path}");
         };
         check(Method::POST, "/v1/chat/completions", Endpoint::Chat);
         check(Method::POST, "/openai/v1/chat/completions", Endpoint::Chat);
@@ -192,6 +205,7 @@ mod tests {
         check(Method::POST, "/model/m/invoke", Endpoint::Unknown(Unknown::Bedrock));
         let generate = |stream| Endpoint::Generate { model: "gemini-x".into(), stream };
         check(Method::POST, "/v1beta/models/gemini-x:generateContent", generate(None));
+        check(Method::POST, "/v1/models/gemini-x:generateContent", generate(None));
         let stream = "/v1beta/models/gemini-x:streamGenerateContent";
         check(Method::POST, stream, generate(Some(Framing::Array)));
         check(Method::POST, &format!("{stream}?key=k&alt=sse"), generate(Some(Framing::Sse)));
@@ -199,6 +213,9 @@ mod tests {
         check(Method::GET, "/v1beta/models/gemini-x", Endpoint::GeminiModel("gemini-x".into()));
         check(Method::POST, "/v1beta/models/m:predict", Endpoint::Unknown(Unknown::Gemini));
         check(Method::GET, "/v1beta/openai/models", Endpoint::Models);
+        let google = HeaderMap::from_iter([("x-goog-api-key".parse().unwrap(), "k".parse().unwrap())]);
+        let found = Endpoint::find(&Method::GET, &"/v1/models".parse().unwrap(), &google);
+        assert_eq!(found, Endpoint::GeminiModels);
         check(Method::POST, "/v1beta/openai/embeddings", Endpoint::Embeddings);
     }
 }

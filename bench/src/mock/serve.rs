@@ -50,7 +50,7 @@ pub(super) async fn handle(
         return Ok(control::plain(StatusCode::OK, "text/plain", "ok\n".to_owned()));
     }
     let ticket = upstream.recorder.begin(recorded(&head, body.clone()));
-    let endpoint = Endpoint::find(&head.method, &head.uri);
+    let endpoint = Endpoint::find(&head.method, &head.uri, &head.headers);
     let behaviour = match behaviour(&upstream, &head, &endpoint.model(&body)) {
         Ok(behaviour) => behaviour,
         Err(problem) => {

@@ -27,9 +27,11 @@ pub(crate) fn list(mut flight: Flight, snapshot: &Snapshot, headers: &Headers) -
             }
         }
     }
-    let dialect = match headers.get("anthropic-version") {
-        Some(_) => Dialect::AnthropicMessages,
-        None => flight.record.endpoint.dialect(),
+    let dialect = match flight.record.endpoint.dialect() {
+        // One path for several vendors: a header of theirs tells which SDK asks.
+        Dialect::OpenAiChat if headers.get("anthropic-version").is_some() => Dialect::AnthropicMessages,
+        Dialect::OpenAiChat if headers.get("x-goog-api-key").is_some() => Dialect::Gemini,
+        own => own,
     };
     flight.record.status = 200;
     flight.record.outcome = Outcome::Ok;

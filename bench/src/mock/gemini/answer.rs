@@ -101,10 +101,10 @@ pub(super) fn whole(answer: &Answer, shape: &Shape<'_>) -> Reply {
 }
 
 /// A stream of responses, each with a piece and the usage so far; calls come whole. It has no other end than the
-/// response with the reason.
+/// response with the reason, which is that of the last call where there is one.
 pub(super) fn events(answer: &Answer, shape: &Shape<'_>, framing: Framing) -> Events {
     let mut content = Vec::new();
-    let (mut first, mut said) = (true, 0);
+    let (mut first, mut said, mut last_call) = (true, 0, None);
     let mut push = |part: Value| {
         said += 1;
         let usage = usage(answer, said.min(answer.output_tokens));
@@ -116,16 +116,21 @@ pub(super) fn events(answer: &Answer, shape: &Shape<'_>, framing: Framing) -> Ev
                 pieces.iter().for_each(|piece| push(json!({ "text": piece, "thought": true })));
             }
             Part::Text(pieces) => pieces.iter().for_each(|piece| push(json!({ "text": piece }))),
-            Part::Tool { name, input, .. } => push(shape.call(name, input, std::mem::take(&mut first))),
+            Part::Tool { name, input, .. } => {
+                let call = shape.call(name, input, std::mem::take(&mut first));
+                last_call.replace(call).into_iter().for_each(&mut push);
+            }
             Part::Redacted { .. } => {}
         }
     }
+    let (usage, finish) = (usage(answer, answer.output_tokens), finish_reason(&answer.stop));
     let mut last = json!({ "text": "" });
-    if shape.signs && first {
+    if let Some(call) = last_call {
+        last = call;
+    } else if shape.signs {
         last["thoughtSignature"] = Value::from(signature("text"));
     }
-    let end =
-        shape.response(&[last], Some(finish_reason(&answer.stop)), Some(usage(answer, answer.output_tokens)));
+    let end = shape.response(&[last], Some(finish), Some(usage));
     let forced = forced_error(&Gemini, shape.behaviour, shape.model);
     let fault = forced.unwrap_or_else(|| error::forced_error(Some("overloaded"), None, shape.model));
     Events {

@@ -44,10 +44,8 @@ pub(super) fn check_content(model: &str, content: &Value, path: &str) -> Result<
 fn check_part(model: &str, part: &Value, path: &str) -> Result<(), VendorError> {
     let data: Vec<_> = DATA.iter().filter(|name| part.get(**name).is_some()).collect();
     let signed = part.get("thoughtSignature").and_then(Value::as_str);
-    let blank = part.get("text").and_then(Value::as_str) == Some("");
     match data.as_slice() {
         [] if signed.is_none() => return Err(no_data(path)),
-        [_] if blank && signed.is_none() => return Err(no_data(path)),
         [] | [_] => {}
         [_, second, ..] => {
             return Err(invalid(format!(
