@@ -45,3 +45,4 @@ mod gemini;
 mod openai_chat;
 
 pub use bedrock_converse::error_type as bedrock_error_type;
+pub use gemini::name_model as name_gemini_model;

@@ -110,24 +110,10 @@ fn schema(body: &Value) -> Result<(), VendorError> {
     let Some(text) = text else { return Ok(()) };
     let schema: Value = serde_json::from_str(text)
         .map_err(|_| invalid("outputConfig.textFormat.structure.jsonSchema.schema: is not valid JSON"))?;
-    if closed(&schema) {
+    if anthropic::is_closed(&schema) {
         return Ok(());
     }
-    Err(of_model(
-        "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false",
-    ))
-}
-
-fn closed(schema: &Value) -> bool {
-    match schema {
-        Value::Object(members) => {
-            let open = members.get("type") == Some(&json!("object"))
-                && members.get("additionalProperties") != Some(&json!(false));
-            !open && members.values().all(closed)
-        }
-        Value::Array(elements) => elements.iter().all(closed),
-        _ => true,
-    }
+    Err(of_model(anthropic::OPEN_SCHEMA))
 }
 
 /// What models of Anthropic refuse among their own fields.
