@@ -21,15 +21,25 @@ const UPSTREAM_KEY: &str = "sk-upstream";
 /// A provider for each way to fail. Most faults are asked for in the model's name: `gpt-4o-mini+status=500`.
 fn document(mock: &str) -> String {
     let provider = |name: &str, like: &str, key: &str, more: &str| {
+        let (like, path) = match like {
+            "bedrock" => ("dialects: [bedrock-converse]".to_owned(), ""),
+            "gemini" => ("like: gemini".to_owned(), "/v1beta"),
+            other => (format!("like: {other}"), "/v1"),
+        };
         let keys = format!("[{{ name: main, value: \"{key}\" }}]");
-        format!("  {name}: {{ like: {like}, base_url: \"{mock}/v1\", keys: {keys}, {more} }}\n")
+        format!("  {name}: {{ {like}, base_url: \"{mock}{path}\", keys: {keys}, {more} }}\n")
     };
+    let limited = |like: &str| provider(&format!("limited-{like}"), like, "mock:status=429;retry_after=60", "");
     let providers = [
         provider("openai", "openai", UPSTREAM_KEY, "models: [gpt-4o-mini]"),
         provider("anthropic", "anthropic", UPSTREAM_KEY, "models: [claude-sonnet-4-5]"),
+        provider("gemini", "gemini", UPSTREAM_KEY, "models: [gemini-2.5-flash]"),
+        provider("bedrock", "bedrock", UPSTREAM_KEY, ""),
         provider("broken", "openai", "mock:status=500", ""),
-        provider("limited", "openai", "mock:status=429;retry_after=60", ""),
-        provider("limited-anthropic", "anthropic", "mock:status=429;retry_after=60", ""),
+        limited("openai"),
+        limited("anthropic"),
+        limited("gemini"),
+        limited("bedrock"),
         provider("impatient", "openai", UPSTREAM_KEY, "timeouts: { first_token_ms: 300, idle_ms: 300 }"),
     ];
     let group = |name: &str, target: &str| {
@@ -40,7 +50,7 @@ fn document(mock: &str) -> String {
         group("fallback", "broken/gpt-4o-mini"),
         group("fallback-silent", "impatient/gpt-4o-mini+silent"),
         group("fallback-in-stream", "openai/gpt-4o-mini+error_event"),
-        group("fallback-limited", "limited/gpt-4o-mini"),
+        group("fallback-limited", "limited-openai/gpt-4o-mini"),
     ];
     format!(
         "providers:\n{}  mock: {{ mock: {{ call_tool: true }} }}\n\

@@ -49,3 +49,4 @@ mod openai_chat;
 mod openai_responses;
 
 pub use bedrock_converse::error_type as bedrock_error_type;
+pub use gemini::name_model as name_gemini_model;

@@ -268,6 +268,9 @@ impl Walk<'_> {
             let (parts, _, _held) = self.collect(&mut body, FAULT_BYTES_MAX).await?;
             let mut fault =
                 outbound(target.prepared.dialect).decode_fault(head.status.as_u16(), &joined(parts));
+            if let Some(kind) = &head.error_type {
+                fault = fault.with_type(kind);
+            }
             if let ProviderKind::Remote(remote) = &target.config.provider.kind {
                 remote.classify(&mut fault);
             }

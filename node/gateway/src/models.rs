@@ -72,10 +72,12 @@ fn succeed(flight: &mut Flight) {
     flight.record.outcome = Outcome::Ok;
 }
 
+/// One path serves several vendors: a header of theirs tells whose SDK asks.
 fn dialect(flight: &Flight, headers: &Headers) -> Dialect {
-    match headers.get("anthropic-version") {
-        Some(_) => Dialect::AnthropicMessages,
-        None => flight.record.endpoint.dialect(),
+    match flight.record.endpoint.dialect() {
+        Dialect::OpenAiChat if headers.get("anthropic-version").is_some() => Dialect::AnthropicMessages,
+        Dialect::OpenAiChat if headers.get("x-goog-api-key").is_some() => Dialect::Gemini,
+        own => own,
     }
 }
 

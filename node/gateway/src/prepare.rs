@@ -19,7 +19,7 @@ use trestle_config::{ProviderConfig, TargetConfig};
 use trestle_dialect::{
     Dialect, Edits, Framing, Outbound, Pieces, Target,
     ir::{Features, Json, Text},
-    json, may_need, outbound,
+    json, may_need, name_gemini_model, outbound,
 };
 use trestle_provider::{Provider, Signable};
 
@@ -109,6 +109,9 @@ fn passed_on(ask: &Ask, wire: &Target<'_>) -> Pieces {
         let mut model = json::Writer::with_capacity(wire.model.len() + 2);
         model.text(&Text::new(wire.model));
         edits.set(&ask.envelope, "model", Json::from_valid(model.finish().into()));
+    }
+    if ask.dialect() == Dialect::Gemini {
+        name_gemini_model(&ask.envelope, wire.model, &mut edits);
     }
     edits.remove(&ask.envelope, "fallbacks");
     for (name, value) in wire.params {

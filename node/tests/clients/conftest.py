@@ -11,8 +11,15 @@ import urllib.request
 from dataclasses import dataclass
 
 import anthropic
+import boto3
+import botocore.config
+import botocore.session
+import botocore.validate
 import openai
 import pytest
+from google import genai
+
+import tls
 
 URL = os.environ["TRESTLE_TEST_URL"]
 KEY = os.environ["TRESTLE_TEST_KEY"]
@@ -26,10 +33,13 @@ PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 )
 
-# A Chat Completions upstream, a Messages upstream, and the mock that is built into the gateway.
+# An upstream of each dialect, of Gemini both generations, and the mock that is built into the gateway.
 MODELS = {
     "openai": "openai/gpt-4o-mini",
     "anthropic": "anthropic/claude-sonnet-4-5",
+    "gemini": "gemini/gemini-2.5-flash",
+    "gemini-3": "gemini/gemini-3-pro-preview",
+    "bedrock": "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0",
     "mock": "mock/echo",
 }
 
@@ -49,12 +59,18 @@ class Kind:
         """A model whose vendor is out of capacity for us. In the gateway with a key of its own, which is then benched."""
         if DIRECT:
             return self.model(f"status=429+retry_after={seconds}")
-        return {"openai": "limited/gpt-4o-mini", "anthropic": "limited-anthropic/claude-sonnet-4-5"}[self.name]
+        provider, _, model = self.model().partition("/")
+        return f"limited-{provider}/{model}"
+
+    @property
+    def vendor(self) -> str:
+        """Whose API it is."""
+        return "gemini" if self.name == "gemini-3" else self.name
 
 
 def kinds(*names: str, native: str):
     """Parametrizes a test over kinds of providers; straight at the mock only the native one is left."""
-    left = [name for name in names if not DIRECT or name == native]
+    left = [name for name in names if not DIRECT or Kind(name).vendor == native]
     return pytest.mark.parametrize("kind", [Kind(name) for name in left], ids=lambda kind: kind.name)
 
 
@@ -115,6 +131,57 @@ def openai_client():
 def anthropic_client():
     with anthropic.Anthropic(base_url=URL, api_key=KEY, max_retries=0, timeout=30) as client:
         yield client
+
+
+# Read with the first call of a client.
+os.environ["AWS_BEARER_TOKEN_BEDROCK"] = KEY
+FRONT = tls.front(URL)
+
+
+def bedrock(prefix="", seconds=30, validation=True):
+    """A client of Bedrock; without validation it sends what the vendor would refuse."""
+    retries = {"total_max_attempts": 1}
+    return boto3.client(
+        "bedrock-runtime",
+        endpoint_url=FRONT.url + prefix,
+        region_name="us-east-1",
+        verify=FRONT.certificate,
+        config=botocore.config.Config(retries=retries, read_timeout=seconds, parameter_validation=validation),
+    )
+
+
+@pytest.fixture(scope="session")
+def bedrock_client():
+    return bedrock()
+
+
+def gemini(url, key=KEY, seconds=30):
+    return genai.Client(api_key=key, http_options=genai.types.HttpOptions(base_url=url, timeout=int(seconds * 1000)))
+
+
+@pytest.fixture(scope="session")
+def gemini_client():
+    with gemini(URL) as client:
+        yield client
+
+
+CONVERSE = botocore.session.get_session().get_service_model("bedrock-runtime").operation_model("ConverseStream")
+
+
+@pytest.fixture(autouse=True)
+def what_bedrock_received(request):
+    """Holds what the gateway sent to Bedrock against the service's own model."""
+    kind = request.node.callspec.params.get("kind") if hasattr(request.node, "callspec") else None
+    if DIRECT or kind is None or kind.vendor != "bedrock":
+        yield
+        return
+    seen = request.getfixturevalue("upstream")
+    yield
+    for received in seen.requests():
+        if received["path"].startswith("/model/"):
+            body = json.loads(received["body"])
+            report = botocore.validate.ParamValidator().validate({"modelId": "m", **body}, CONVERSE.input_shape)
+            assert not report.has_errors(), report.generate_report()
 
 
 def async_openai():

@@ -17,6 +17,8 @@ pub(crate) struct Head {
     pub(crate) length: Option<u64>,
     /// What the body is, where it is neither JSON nor a stream.
     pub(crate) media_type: Option<Box<str>>,
+    /// The type of an error, where Amazon says it.
+    pub(crate) error_type: Option<Box<str>>,
     /// Where a redirect leads.
     pub(crate) location: Option<Box<str>>,
     /// When the upstream asks to come back.
@@ -32,6 +34,7 @@ impl Head {
             encoding: Encoding::Identity,
             length: None,
             media_type: None,
+            error_type: None,
             location: None,
             retry_after: None,
         }
@@ -67,6 +70,7 @@ impl Head {
                 let ms = number(value).and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok());
                 self.retry_after = ms.or(self.retry_after);
             }
+            16 if name.eq_ignore_ascii_case("x-amzn-errortype") => self.error_type = text(value),
             16 if name.eq_ignore_ascii_case("content-encoding") => self.encoding = Encoding::of(value),
             _ => {}
         }
@@ -132,5 +136,7 @@ mod tests {
         assert!(events.is_events && events.encoding == Encoding::Gzip && events.length.is_none());
         let json = head(&[("content-type", "application/json"), ("content-length", "17")]);
         assert!(!json.is_events && json.length == Some(17));
+        let amazon = head(&[("X-Amzn-ErrorType", "ThrottlingException:http://x")]);
+        assert_eq!(amazon.error_type.as_deref(), Some("ThrottlingException:http://x"));
     }
 }
