@@ -17,7 +17,7 @@ use super::encode::Encoder;
 use super::record::{Recorded, Recorder, Ticket};
 use super::script::Script;
 use super::vendor::{Reply, Vendor, VendorError, forced_error, fresh_id};
-use super::{anthropic, control, openai, stream};
+use super::{anthropic, cohere, control, openai, stream};
 
 /// Body bytes that are accepted.
 const BODY_BYTES_MAX: usize = 256 << 20;
@@ -33,6 +33,7 @@ pub(super) struct Upstream {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Endpoint {
     Chat,
+    Responses,
     Messages,
     CountTokens,
     Completions,
@@ -40,6 +41,9 @@ enum Endpoint {
     Images,
     Speech,
     Moderations,
+    CohereChat,
+    CohereEmbed,
+    Rerank,
     Models,
     Model(String),
     Unknown,
@@ -51,6 +55,7 @@ impl Endpoint {
         let post = method == Method::POST;
         match path {
             _ if post && path.ends_with("/chat/completions") => Self::Chat,
+            _ if post && path.ends_with("/responses") => Self::Responses,
             _ if post && path.ends_with("/completions") => Self::Completions,
             _ if post && path.ends_with("/messages") => Self::Messages,
             _ if post && path.ends_with("/messages/count_tokens") => Self::CountTokens,
@@ -58,6 +63,9 @@ impl Endpoint {
             _ if post && path.ends_with("/audio/speech") => Self::Speech,
             _ if post && path.ends_with("/moderations") => Self::Moderations,
             _ if post && path.ends_with("/embeddings") => Self::Embeddings,
+            _ if post && path.ends_with("/chat") => Self::CohereChat,
+            _ if post && path.ends_with("/embed") => Self::CohereEmbed,
+            _ if post && path.ends_with("/rerank") => Self::Rerank,
             _ if method == Method::GET && path.ends_with("/models") => Self::Models,
             _ if method == Method::GET => match path.split_once("/models/") {
                 Some((_, id)) if !id.is_empty() => Self::Model(id.to_owned()),
@@ -69,6 +77,7 @@ impl Endpoint {
 
     fn vendor(&self, headers: &HeaderMap) -> &'static dyn Vendor {
         let anthropic = match self {
+            Self::CohereChat | Self::CohereEmbed | Self::Rerank => return &cohere::Cohere,
             Self::Messages | Self::CountTokens => true,
             Self::Models | Self::Model(_) | Self::Unknown => headers.contains_key("anthropic-version"),
             _ => false,
@@ -179,7 +188,7 @@ fn answer(
 ) -> Result<Reply, VendorError> {
     let vendor = endpoint.vendor(&head.headers);
     let known_key = match endpoint {
-        Endpoint::Chat | Endpoint::Completions | Endpoint::Embeddings => {
+        Endpoint::Chat | Endpoint::Responses | Endpoint::Completions | Endpoint::Embeddings => {
             header(head, "authorization").strip_prefix("Bearer ").is_some_and(|key| !key.trim().is_empty())
         }
         _ => !api_key(head).is_empty(),
@@ -193,12 +202,17 @@ fn answer(
     }
     match endpoint {
         Endpoint::Chat => openai::chat(body, behaviour),
+        Endpoint::Responses => openai::responses(body, behaviour),
         Endpoint::Messages => anthropic::messages(body, &head.headers, behaviour),
         Endpoint::Completions => openai::completions(body, behaviour),
         Endpoint::Embeddings => openai::embeddings(body),
         Endpoint::Images => openai::images(body),
         Endpoint::Speech => openai::speech(body),
         Endpoint::Moderations => openai::moderations(body),
+        Endpoint::CohereChat => cohere::chat(body, behaviour),
+        Endpoint::CohereEmbed => cohere::embed(body),
+        Endpoint::Rerank if head.uri.path().ends_with("/v1/rerank") => cohere::rerank(body, "1"),
+        Endpoint::Rerank => cohere::rerank(body, "2"),
         Endpoint::CountTokens => anthropic::count_tokens(body),
         Endpoint::Models if head.headers.contains_key("anthropic-version") => {
             Ok(Reply::Whole(anthropic::models()))
@@ -293,8 +307,11 @@ mod tests {
         };
         check(Method::POST, "/v1/chat/completions", Endpoint::Chat);
         check(Method::POST, "/openai/v1/chat/completions", Endpoint::Chat);
+        check(Method::POST, "/v1/responses", Endpoint::Responses);
         check(Method::POST, "/v1/completions", Endpoint::Completions);
         check(Method::POST, "/v1/messages", Endpoint::Messages);
+        check(Method::POST, "/v2/chat", Endpoint::CohereChat);
+        check(Method::POST, "/v2/rerank", Endpoint::Rerank);
         check(Method::GET, "/v1/models/a/b", Endpoint::Model("a/b".into()));
         check(Method::GET, "/v1/messages", Endpoint::Unknown);
     }
