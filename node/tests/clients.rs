@@ -21,15 +21,29 @@ const UPSTREAM_KEY: &str = "sk-upstream";
 /// A provider for each way to fail. Most faults are asked for in the model's name: `gpt-4o-mini+status=500`.
 fn document(mock: &str) -> String {
     let provider = |name: &str, like: &str, key: &str, more: &str| {
+        let (like, path) = match like {
+            "chat" => ("dialects: [openai-chat]".to_owned(), "/v1"),
+            "responses" => ("dialects: [openai-responses]".to_owned(), "/v1"),
+            "cohere" => ("like: cohere".to_owned(), "/v2"),
+            other => (format!("like: {other}"), "/v1"),
+        };
         let keys = format!("[{{ name: main, value: \"{key}\" }}]");
-        format!("  {name}: {{ like: {like}, base_url: \"{mock}/v1\", keys: {keys}, {more} }}\n")
+        format!("  {name}: {{ {like}, base_url: \"{mock}{path}\", keys: {keys}, {more} }}\n")
     };
+    let limited =
+        |like: &str| provider(&format!("limited-{like}"), like, "mock:status=429;retry_after=60", "");
     let providers = [
         provider("openai", "openai", UPSTREAM_KEY, "models: [gpt-4o-mini]"),
         provider("anthropic", "anthropic", UPSTREAM_KEY, "models: [claude-sonnet-4-5]"),
+        provider("chat", "chat", UPSTREAM_KEY, ""),
+        provider("responses", "responses", UPSTREAM_KEY, ""),
+        provider("cohere", "cohere", UPSTREAM_KEY, ""),
         provider("broken", "openai", "mock:status=500", ""),
-        provider("limited", "openai", "mock:status=429;retry_after=60", ""),
-        provider("limited-anthropic", "anthropic", "mock:status=429;retry_after=60", ""),
+        limited("openai"),
+        limited("anthropic"),
+        limited("chat"),
+        limited("responses"),
+        limited("cohere"),
         provider("impatient", "openai", UPSTREAM_KEY, "timeouts: { first_token_ms: 300, idle_ms: 300 }"),
     ];
     let group = |name: &str, target: &str| {
@@ -40,7 +54,7 @@ fn document(mock: &str) -> String {
         group("fallback", "broken/gpt-4o-mini"),
         group("fallback-silent", "impatient/gpt-4o-mini+silent"),
         group("fallback-in-stream", "openai/gpt-4o-mini+error_event"),
-        group("fallback-limited", "limited/gpt-4o-mini"),
+        group("fallback-limited", "limited-openai/gpt-4o-mini"),
     ];
     format!(
         "providers:\n{}  mock: {{ mock: {{ call_tool: true }} }}\n\

@@ -11,6 +11,7 @@ import urllib.request
 from dataclasses import dataclass
 
 import anthropic
+import cohere
 import openai
 import pytest
 
@@ -26,10 +27,13 @@ PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 )
 
-# A Chat Completions upstream, a Messages upstream, and the mock that is built into the gateway.
+# An upstream of each dialect (`openai` has both of its vendor's), and the mock that is built into the gateway.
 MODELS = {
     "openai": "openai/gpt-4o-mini",
     "anthropic": "anthropic/claude-sonnet-4-5",
+    "chat": "chat/gpt-4o-mini",
+    "responses": "responses/gpt-5-mini",
+    "cohere": "cohere/command-a-03-2025",
     "mock": "mock/echo",
 }
 
@@ -49,7 +53,14 @@ class Kind:
         """A model whose vendor is out of capacity for us. In the gateway with a key of its own, which is then benched."""
         if DIRECT:
             return self.model(f"status=429+retry_after={seconds}")
-        return {"openai": "limited/gpt-4o-mini", "anthropic": "limited-anthropic/claude-sonnet-4-5"}[self.name]
+        provider, _, model = self.model().partition("/")
+        return f"limited-{provider}/{model}"
+
+
+    @property
+    def vendor(self) -> str:
+        """Whose API it is."""
+        return {"chat": "openai", "responses": "openai"}.get(self.name, self.name)
 
 
 def kinds(*names: str, native: str):
@@ -115,6 +126,15 @@ def openai_client():
 def anthropic_client():
     with anthropic.Anthropic(base_url=URL, api_key=KEY, max_retries=0, timeout=30) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def cohere_client():
+    return cohere_at(URL)
+
+
+def cohere_at(url, client=cohere.ClientV2, timeout=30):
+    return client(KEY, base_url=url, timeout=timeout, max_retries=0, log_warning_experimental_features=False)
 
 
 def async_openai():

@@ -161,7 +161,7 @@ fn check_tool(tool: &Value, path: &str) -> Result<(), VendorError> {
         )));
     }
     match function.get("parameters") {
-        Some(Value::Object(schema)) if schema.get("type") == Some(&Value::from("object")) => Ok(()),
+        Some(Value::Object(schema)) if schema.get("type").is_none_or(|kind| kind == "object") => Ok(()),
         Some(Value::Object(_)) => {
             Err(invalid(format!("the parameters of tool '{name}' must be of type object.")))
         }
@@ -186,7 +186,12 @@ fn format(members: &Members) -> Result<(), VendorError> {
         Some("json_object") if set("documents") => Err(invalid("response_format is not supported with RAG.")),
         Some("json_object") => match inner.get("json_schema") {
             None | Some(Value::Null) => Ok(()),
-            Some(Value::Object(schema)) if schema.get("type") == Some(&Value::from("object")) => Ok(()),
+            Some(Value::Object(schema)) if schema.get("type") == Some(&Value::from("object")) => {
+                match schema.get("required").and_then(Value::as_array) {
+                    Some(required) if !required.is_empty() => Ok(()),
+                    _ => Err(invalid("the json_schema must have at least one required field.")),
+                }
+            }
             Some(Value::Object(_)) => {
                 Err(invalid("the json_schema must have type 'object' at its top level."))
             }

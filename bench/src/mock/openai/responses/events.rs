@@ -129,5 +129,6 @@ fn fault(shape: &Shape<'_>, started: usize) -> Event {
         response["error"] = json!({ "code": code, "message": fault.message });
         return event("response.failed", number, json!({ "response": response }));
     }
-    event("error", number, json!({ "code": code, "message": fault.message, "param": fault.param }))
+    let fault = json!({ "type": fault.kind, "code": code, "message": fault.message, "param": fault.param });
+    event("error", number, json!({ "error": fault }))
 }
