@@ -24,22 +24,32 @@ fn document(mock: &str) -> String {
         let (like, path) = match like {
             "bedrock" => ("dialects: [bedrock-converse]".to_owned(), ""),
             "gemini" => ("like: gemini".to_owned(), "/v1beta"),
+            "chat" => ("dialects: [openai-chat]".to_owned(), "/v1"),
+            "responses" => ("dialects: [openai-responses]".to_owned(), "/v1"),
+            "cohere" => ("like: cohere".to_owned(), "/v2"),
             other => (format!("like: {other}"), "/v1"),
         };
         let keys = format!("[{{ name: main, value: \"{key}\" }}]");
         format!("  {name}: {{ {like}, base_url: \"{mock}{path}\", keys: {keys}, {more} }}\n")
     };
-    let limited = |like: &str| provider(&format!("limited-{like}"), like, "mock:status=429;retry_after=60", "");
+    let limited =
+        |like: &str| provider(&format!("limited-{like}"), like, "mock:status=429;retry_after=60", "");
     let providers = [
         provider("openai", "openai", UPSTREAM_KEY, "models: [gpt-4o-mini]"),
         provider("anthropic", "anthropic", UPSTREAM_KEY, "models: [claude-sonnet-4-5]"),
         provider("gemini", "gemini", UPSTREAM_KEY, "models: [gemini-2.5-flash]"),
         provider("bedrock", "bedrock", UPSTREAM_KEY, ""),
+        provider("chat", "chat", UPSTREAM_KEY, ""),
+        provider("responses", "responses", UPSTREAM_KEY, ""),
+        provider("cohere", "cohere", UPSTREAM_KEY, ""),
         provider("broken", "openai", "mock:status=500", ""),
         limited("openai"),
         limited("anthropic"),
         limited("gemini"),
         limited("bedrock"),
+        limited("chat"),
+        limited("responses"),
+        limited("cohere"),
         provider("impatient", "openai", UPSTREAM_KEY, "timeouts: { first_token_ms: 300, idle_ms: 300 }"),
     ];
     let group = |name: &str, target: &str| {

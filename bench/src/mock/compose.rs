@@ -82,7 +82,7 @@ const PIECE_BYTES: usize = 16;
 const ARGUMENT_BYTES: usize = 8;
 
 /// Composes the answer. Words in the last text of the user that matter: `call tool`, `call two tools`,
-/// `call empty tool`, and with one of these `with text`; `redacted` where thinking is on.
+/// `call empty tool`, and with one of these `with text` and (at Cohere) `with plan`; `redacted` where thinking is on.
 pub(crate) fn compose(ask: &Ask, behaviour: &Behaviour) -> Answer {
     let calls = calls(ask);
     let mut parts = thoughts(ask);

@@ -4,12 +4,13 @@ use http::{HeaderMap, Method, Uri, header::AUTHORIZATION, request};
 
 use super::serve::header;
 use super::vendor::{Framing, Vendor};
-use super::{anthropic, bedrock, gemini, openai};
+use super::{anthropic, bedrock, cohere, gemini, openai};
 
 /// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
     Chat,
+    Responses,
     Messages,
     CountTokens,
     Completions,
@@ -17,6 +18,9 @@ pub(super) enum Endpoint {
     Images,
     Speech,
     Moderations,
+    CohereChat,
+    CohereEmbed,
+    Rerank,
     Models,
     Model(String),
     Converse { model: String, stream: bool },
@@ -49,6 +53,7 @@ impl Endpoint {
         }
         match path {
             _ if post && path.ends_with("/chat/completions") => Self::Chat,
+            _ if post && path.ends_with("/responses") => Self::Responses,
             _ if post && path.ends_with("/completions") => Self::Completions,
             _ if post && path.ends_with("/messages") => Self::Messages,
             _ if post && path.ends_with("/messages/count_tokens") => Self::CountTokens,
@@ -56,6 +61,9 @@ impl Endpoint {
             _ if post && path.ends_with("/audio/speech") => Self::Speech,
             _ if post && path.ends_with("/moderations") => Self::Moderations,
             _ if post && path.ends_with("/embeddings") => Self::Embeddings,
+            _ if post && path.ends_with("/chat") => Self::CohereChat,
+            _ if post && path.ends_with("/embed") => Self::CohereEmbed,
+            _ if post && path.ends_with("/rerank") => Self::Rerank,
             _ if method == Method::GET && path.ends_with("/models") => Self::Models,
             _ if method == Method::GET => match path.split_once("/models/") {
                 Some((_, id)) if !id.is_empty() => Self::Model(id.to_owned()),
@@ -111,6 +119,7 @@ impl Endpoint {
     pub(super) fn vendor(&self, headers: &HeaderMap) -> &'static dyn Vendor {
         let anthropic = match self {
             Self::Converse { .. } | Self::Unknown(Unknown::Bedrock) => return &bedrock::Bedrock,
+            Self::CohereChat | Self::CohereEmbed | Self::Rerank => return &cohere::Cohere,
             Self::Generate { .. }
             | Self::GeminiCount(_)
             | Self::Embed(_)
@@ -145,7 +154,7 @@ impl Endpoint {
         let authorization = header(head, AUTHORIZATION.as_str());
         let bearer = || authorization.strip_prefix("Bearer ").is_some_and(|key| !key.trim().is_empty());
         match self {
-            Self::Chat | Self::Completions | Self::Embeddings => bearer(),
+            Self::Chat | Self::Responses | Self::Completions | Self::Embeddings => bearer(),
             Self::Converse { .. } => {
                 let signed = ["Credential=", "SignedHeaders=", "Signature="];
                 let signed = signed.iter().all(|part| authorization.contains(part))
@@ -195,6 +204,9 @@ mod tests {
         };
         check(Method::POST, "/v1/chat/completions", Endpoint::Chat);
         check(Method::POST, "/openai/v1/chat/completions", Endpoint::Chat);
+        check(Method::POST, "/v1/responses", Endpoint::Responses);
+        check(Method::POST, "/v2/chat", Endpoint::CohereChat);
+        check(Method::POST, "/v2/rerank", Endpoint::Rerank);
         check(Method::POST, "/v1/completions", Endpoint::Completions);
         check(Method::POST, "/v1/messages", Endpoint::Messages);
         check(Method::GET, "/v1/models/a/b", Endpoint::Model("a/b".into()));

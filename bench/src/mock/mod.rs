@@ -1,4 +1,5 @@
-//! A mock upstream: answers as OpenAI, Anthropic, Bedrock and Gemini do, misbehaves on demand, records what it received.
+//! A mock upstream: answers as OpenAI, Anthropic, Bedrock, Gemini and Cohere do, misbehaves on demand, records what it
+//! received.
 //!
 //! A request chooses how it is treated by the header `x-mock: name=value,name=value`, by its API key
 //! (`mock:status=429;retry_after=2`), by its model (`gpt-4o-mini+status=500`), or by the next step of a script
@@ -9,6 +10,7 @@ mod bedrock;
 mod behaviour;
 mod body;
 mod canned;
+mod cohere;
 mod command;
 mod compose;
 mod control;

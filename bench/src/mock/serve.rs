@@ -18,7 +18,7 @@ use super::endpoint::Endpoint;
 use super::record::{Recorded, Recorder, Ticket};
 use super::script::Script;
 use super::vendor::{Reply, Vendor, VendorError, forced_error, fresh_id};
-use super::{anthropic, bedrock, control, gemini, openai, stream};
+use super::{anthropic, bedrock, cohere, control, gemini, openai, stream};
 
 /// Body bytes that are accepted.
 const BODY_BYTES_MAX: usize = 256 << 20;
@@ -135,12 +135,17 @@ fn answer(
     }
     match endpoint {
         Endpoint::Chat => openai::chat(body, behaviour),
+        Endpoint::Responses => openai::responses(body, behaviour),
         Endpoint::Messages => anthropic::messages(body, &head.headers, behaviour),
         Endpoint::Completions => openai::completions(body, behaviour),
         Endpoint::Embeddings => openai::embeddings(body),
         Endpoint::Images => openai::images(body),
         Endpoint::Speech => openai::speech(body),
         Endpoint::Moderations => openai::moderations(body),
+        Endpoint::CohereChat => cohere::chat(body, behaviour),
+        Endpoint::CohereEmbed => cohere::embed(body),
+        Endpoint::Rerank if head.uri.path().ends_with("/v1/rerank") => cohere::rerank(body, "1"),
+        Endpoint::Rerank => cohere::rerank(body, "2"),
         Endpoint::CountTokens => anthropic::count_tokens(body),
         Endpoint::Converse { model, stream } => bedrock::converse((model, *stream), body, behaviour),
         Endpoint::Generate { model, stream } => gemini::generate((model, *stream), body, behaviour),

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A panic here is a failed test.
 
 mod anthropic;
+mod cohere;
 mod faults;
 mod http;
 mod openai;
 mod recorded;
+mod responses;
 mod transport;

@@ -299,6 +299,7 @@ const UNSUPPORTED_PARAMETER: &[&str] = &[
     "does not support",
     "this model doesn't support",
     "extraneous key",
+    "is not a valid field",
 ];
 
 /// The text of a body that is not the vendor's JSON: marks and runs of white space become one space, and it is cut.
@@ -376,6 +377,7 @@ mod tests {
             (429, r#"{"message":"You are using a Trial key, which is limited to 1000 API calls / month."}"#, Quota),
             (429, r#"{"message":"You are using a Trial key, which is limited to 20 API calls / minute."}"#, RateLimit),
             (422, r#"{"id":"a","message":"invalid request"}"#, InvalidRequest),
+            (422, r#"{"message":"unknown field: parameter 'strict' is not a valid field."}"#, UnsupportedParameter),
             (498, r#"{"message":"invalid token"}"#, Authentication),
             (499, r#"{"message":"request cancelled"}"#, Api),
             (500, r#"{"error":"boom"}"#, Api),

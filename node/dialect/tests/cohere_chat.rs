@@ -39,7 +39,9 @@ fn asks(members: &Value) -> Value {
 #[rustfmt::skip]
 fn numbers_stay_within_bounds() {
     let cases = [
-        (json!({"top_p": 1}), json!({"p": 0.99}), &["top_p"][..]),
+        (json!({"temperature": 1.5}), json!({"temperature": 1}), &["temperature"][..]),
+        (json!({"temperature": 1, "seed": 7}), json!({"temperature": 1, "seed": 7}), &[]),
+        (json!({"top_p": 1}), json!({"p": 0.99}), &["top_p"]),
         (json!({"top_p": 0}), json!({"p": 0.01}), &["top_p"]),
         (json!({"top_p": 0.5, "top_k": 7}), json!({"p": 0.5, "k": 7}), &[]),
         (json!({"top_k": 501}), json!({"k": 500}), &["top_k"]),

@@ -150,7 +150,7 @@ fn events_end_no_stream() {
         match dialect {
             Dialect::OpenAiResponses => assert_eq!(
                 std::str::from_utf8(data).unwrap(),
-                r#"{"type":"error","code":"upstream_failed","param":null,"message":"It \"broke\".","sequence_number":0,"request_id":"req-1"}"#
+                r#"{"type":"error","code":"upstream_failed","param":null,"message":"It \"broke\".","sequence_number":0,"error":{"message":"It \"broke\".","type":"server_error","param":null,"code":"upstream_failed"},"request_id":"req-1"}"#
             ),
             Dialect::CohereChat => {}
             _ => assert_eq!(data, body),

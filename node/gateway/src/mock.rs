@@ -17,8 +17,8 @@ use trestle_config::MockSettings;
 use trestle_dialect::{
     Category, Dialect, Failure, StreamContext, inbound,
     ir::{
-        Block, BlockKind, BlockStart, Delta, Event, Request, Response, Role, StopReason, Text, ToolKind,
-        Usage,
+        Block, BlockKind, BlockStart, Delta, Event, Media, MediaSource, Request, Response, Role, StopReason,
+        Text, ToolKind, Usage,
     },
 };
 
@@ -215,9 +215,20 @@ fn collect_texts<'a>(blocks: &'a [Block], texts: &mut Vec<&'a Text>) {
     for block in blocks {
         match &block.kind {
             BlockKind::Text(text) => texts.push(text),
-            BlockKind::ToolResult { content, .. } => collect_texts(content, texts),
+            BlockKind::ToolResult { content, .. } => {
+                collect_texts(content, texts);
+                // Clients of Cohere give results as documents.
+                texts.extend(content.iter().filter_map(document));
+            }
             _ => {}
         }
+    }
+}
+
+fn document(block: &Block) -> Option<&Text> {
+    match &block.kind {
+        BlockKind::Document(Media { source: MediaSource::Plain(text), .. }) => Some(text),
+        _ => None,
     }
 }
 

@@ -15,6 +15,7 @@ import boto3
 import botocore.config
 import botocore.session
 import botocore.validate
+import cohere
 import openai
 import pytest
 from google import genai
@@ -40,6 +41,9 @@ MODELS = {
     "gemini": "gemini/gemini-2.5-flash",
     "gemini-3": "gemini/gemini-3-pro-preview",
     "bedrock": "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "chat": "chat/gpt-4o-mini",
+    "responses": "responses/gpt-5-mini",
+    "cohere": "cohere/command-a-03-2025",
     "mock": "mock/echo",
 }
 
@@ -62,10 +66,11 @@ class Kind:
         provider, _, model = self.model().partition("/")
         return f"limited-{provider}/{model}"
 
+
     @property
     def vendor(self) -> str:
         """Whose API it is."""
-        return "gemini" if self.name == "gemini-3" else self.name
+        return {"gemini-3": "gemini", "chat": "openai", "responses": "openai"}.get(self.name, self.name)
 
 
 def kinds(*names: str, native: str):
@@ -182,6 +187,13 @@ def what_bedrock_received(request):
             body = json.loads(received["body"])
             report = botocore.validate.ParamValidator().validate({"modelId": "m", **body}, CONVERSE.input_shape)
             assert not report.has_errors(), report.generate_report()
+@pytest.fixture(scope="session")
+def cohere_client():
+    return cohere_at(URL)
+
+
+def cohere_at(url, client=cohere.ClientV2, timeout=30):
+    return client(KEY, base_url=url, timeout=timeout, max_retries=0, log_warning_experimental_features=False)
 
 
 def async_openai():

@@ -34,13 +34,16 @@ pub(super) fn read(body: &Value) -> Ask {
     }
 }
 
-/// The text of a content: a string, or all text blocks together.
+/// The text of a content: a string, or all text blocks and plain documents together.
 fn text_of(content: Option<&Value>) -> String {
+    let text = |part: &Value| {
+        let plain = part.pointer("/source/type") == Some(&json!("text"));
+        let text = if plain { part.pointer("/source/data") } else { part.get("text") };
+        text.and_then(Value::as_str).map(str::to_owned)
+    };
     match content {
         Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(parts)) => {
-            parts.iter().filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
-        }
+        Some(Value::Array(parts)) => parts.iter().filter_map(text).collect::<Vec<_>>().join("\n"),
         _ => String::new(),
     }
 }

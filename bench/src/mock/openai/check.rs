@@ -101,7 +101,8 @@ pub(super) fn wrong_type(path: &str, expected: &str, got: &Value) -> VendorError
         .code("invalid_type")
 }
 
-fn reasoning_model(model: &str) -> bool {
+/// Whether a model reasons before it answers.
+pub(super) fn reasoning_model(model: &str) -> bool {
     let digit = |rest: &str| rest.starts_with(|letter: char| letter.is_ascii_digit());
     model.starts_with("gpt-5") || model.strip_prefix('o').is_some_and(digit)
 }

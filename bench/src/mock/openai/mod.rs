@@ -1,4 +1,4 @@
-//! The OpenAI API: chat completions, completions, embeddings, models.
+//! The OpenAI API: chat completions, responses, completions, embeddings, models.
 
 mod answer;
 mod ask;
@@ -8,9 +8,11 @@ mod error;
 mod media;
 mod messages;
 mod other;
+mod responses;
 mod vendor;
 
 pub(crate) use chat::chat;
 pub(crate) use media::{images, moderations, speech};
 pub(crate) use other::{completions, embeddings, model, models};
+pub(crate) use responses::responses;
 pub(crate) use vendor::OpenAi;

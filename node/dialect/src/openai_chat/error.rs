@@ -4,29 +4,33 @@ use crate::{Category, Failure, json::Writer};
 
 /// The body: `{"error": {"message", "type", "param", "code", ...}}`.
 pub(crate) fn encode(failure: &Failure<'_>) -> Vec<u8> {
-    let (kind, _) = words(failure.category);
-    let code = code(failure);
     let mut out = Writer::with_capacity(256);
     out.begin_object();
     out.key("error");
     out.begin_object();
-    out.key("message");
-    out.string(failure.message);
-    out.key("type");
-    out.string(kind);
-    for (name, word) in [("param", failure.param), ("code", code)] {
-        out.key(name);
-        match word {
-            Some(word) => out.string(word),
-            None => out.null(),
-        }
-    }
+    write_members(failure, &mut out);
     out.key("request_id");
     out.string(failure.request_id);
     crate::failure::write_attempts(failure.attempts, &mut out);
     out.end_object();
     out.end_object();
     out.finish()
+}
+
+/// What the vendor says of an error, into the object that is open.
+pub(crate) fn write_members(failure: &Failure<'_>, out: &mut Writer) {
+    let (kind, _) = words(failure.category);
+    out.key("message");
+    out.string(failure.message);
+    out.key("type");
+    out.string(kind);
+    for (name, word) in [("param", failure.param), ("code", code(failure))] {
+        out.key(name);
+        match word {
+            Some(word) => out.string(word),
+            None => out.null(),
+        }
+    }
 }
 
 /// The `code`.

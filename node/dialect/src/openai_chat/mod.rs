@@ -13,4 +13,4 @@ mod response;
 mod usage;
 
 pub(crate) use codec::OpenAiChat;
-pub(crate) use error::{code as error_code, encode as encode_error};
+pub(crate) use error::{code as error_code, encode as encode_error, write_members as write_error_members};

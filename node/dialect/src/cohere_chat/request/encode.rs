@@ -107,12 +107,11 @@ fn write_documents(body: &mut Body<'_>, documents: &[&Block]) {
 
 fn write_sampling(body: &mut Body<'_>, request: &Request) {
     let sampling = &request.sampling;
-    for (name, number) in [("temperature", &sampling.temperature), ("seed", &sampling.seed)] {
-        if let Some(number) = number
-            && body.member(name)
-        {
-            body.out.json(number);
-        }
+    write_bounded(body, ("temperature", "temperature"), sampling.temperature.as_ref(), ("0", "1"));
+    if let Some(seed) = &sampling.seed
+        && body.member("seed")
+    {
+        body.out.json(seed);
     }
     write_bounded(body, ("p", "top_p"), sampling.top_p.as_ref(), ("0.01", "0.99"));
     write_bounded(body, ("k", "top_k"), sampling.top_k.as_ref(), ("0", "500"));

@@ -1,0 +1,13 @@
+//! `POST /v1/responses`.
+
+mod answer;
+mod ask;
+mod check;
+mod content;
+mod events;
+mod items;
+mod respond;
+mod seal;
+mod tools;
+
+pub(crate) use respond::responses;

@@ -1,0 +1,50 @@
+//! Encrypted reasoning, which must come back as it went out.
+
+use serde_json::Value;
+
+use super::super::super::compose::signature;
+use super::super::super::vendor::VendorError;
+
+/// What all of it begins with.
+const MARK: &str = "gAAAAA";
+
+/// Begins the ids of reasoning that the vendor keeps.
+pub(super) const KEPT: &str = "rs_1";
+
+/// Begins those of reasoning that it does not keep.
+pub(super) const NOT_KEPT: &str = "rs_0";
+
+/// The encrypted content of an item: it depends on the item's id and summary.
+pub(super) fn seal(id: &str, summary: &str) -> String {
+    format!("{MARK}{}", signature(&format!("{id} {summary}")))
+}
+
+/// Checks an item that came back.
+pub(super) fn verify(item: &Value) -> Result<(), VendorError> {
+    let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
+    let Some(content) = item.get("encrypted_content").and_then(Value::as_str) else {
+        if id.starts_with(KEPT) {
+            return Ok(());
+        }
+        return Err(VendorError::new(
+            404,
+            "invalid_request_error",
+            format!(
+                "Item with id '{id}' not found. Items are not persisted when `store` is set to false. Try again \
+                 with `store` set to true, or remove this item from your input."
+            ),
+        )
+        .at("input"));
+    };
+    let parts = item.get("summary").and_then(Value::as_array).into_iter().flatten();
+    let summary: String = parts.filter_map(|part| part.get("text")?.as_str()).collect();
+    let reason = match content.strip_prefix(MARK) {
+        Some(_) if content == seal(id, &summary) => return Ok(()),
+        Some(_) => "Encrypted content item_id did not match the target item id.",
+        None => "Encrypted content could not be decrypted or parsed.",
+    };
+    Err(VendorError::invalid(format!(
+        "The encrypted content for item {id} could not be verified. Reason: {reason}"
+    ))
+    .code("invalid_encrypted_content"))
+}
