@@ -16,3 +16,4 @@ mod seal;
 mod usage;
 
 pub(crate) use codec::Gemini;
+pub(crate) use names::camel;

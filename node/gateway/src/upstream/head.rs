@@ -21,6 +21,8 @@ pub(crate) struct Head {
     pub(crate) location: Option<Box<str>>,
     /// When the upstream asks to come back.
     pub(crate) retry_after: Option<Duration>,
+    /// How many tokens went in, where Bedrock tells it beside the body of a model.
+    pub(crate) input_tokens: Option<u64>,
 }
 
 impl Head {
@@ -34,6 +36,7 @@ impl Head {
             media_type: None,
             location: None,
             retry_after: None,
+            input_tokens: None,
         }
     }
 
@@ -68,6 +71,9 @@ impl Head {
                 self.retry_after = ms.or(self.retry_after);
             }
             16 if name.eq_ignore_ascii_case("content-encoding") => self.encoding = Encoding::of(value),
+            32 if name.eq_ignore_ascii_case("x-amzn-bedrock-input-token-count") => {
+                self.input_tokens = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
+            }
             _ => {}
         }
     }
@@ -132,5 +138,7 @@ mod tests {
         assert!(events.is_events && events.encoding == Encoding::Gzip && events.length.is_none());
         let json = head(&[("content-type", "application/json"), ("content-length", "17")]);
         assert!(!json.is_events && json.length == Some(17));
+        let bedrock = head(&[("X-Amzn-Bedrock-Input-Token-Count", "12")]);
+        assert_eq!((bedrock.input_tokens, json.input_tokens), (Some(12), None));
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::support::{Bed, CHAT, MESSAGES, chat, messages, only};
 use serde_json::json;
-use trestle_dialect::Dialect;
+use trestle_dialect::{Dialect, embed::Api};
 use trestle_gateway::Endpoint;
 use trestle_provider::Operation;
 
-const EMBEDDINGS: Endpoint = Endpoint::Pass(Operation::Embeddings);
+const EMBEDDINGS: Endpoint = Endpoint::Embed(Api::OpenAi);
 const COMPLETIONS: Endpoint = Endpoint::Pass(Operation::Completions);
 
 #[tokio::test]
