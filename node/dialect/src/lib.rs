@@ -33,6 +33,8 @@ pub use codec::{
 
 mod body;
 mod dropped;
+pub mod embed;
+
 mod edit;
 mod fault;
 mod foreign;

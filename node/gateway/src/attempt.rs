@@ -4,16 +4,19 @@ use crate::{
     Endpoint, Form,
     budget::Held,
     cause::{Failed, Next},
+    embed::Embeds,
     fetch::Fetch,
     flight::Flight,
-    inspect, mock,
+    inspect,
+    meter::Meter,
+    mock,
     pick::{Picked, pick},
     prepare::{self, Prepared},
     receive::Ask,
     state::{self, Slot},
     stream::{Stream, Translation},
     timer::{Expired, Timer},
-    upstream::{self, Encoding, Head, Incoming, Source},
+    upstream::{self, Encoding, Head, Incoming, Outgoing, Source},
     worker::ProviderLocal,
 };
 use bytes::{Bytes, BytesMut};
@@ -25,7 +28,9 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use trestle_config::{ProviderKind, Settings, TargetConfig};
-use trestle_dialect::{Attempt, Category, Dialect, Framing, Look, StreamContext, inbound, json, outbound};
+use trestle_dialect::{
+    Attempt, Category, Dialect, Framing, Look, StreamContext, inbound, ir::Usage, json, outbound,
+};
 use trestle_provider::Operation;
 
 /// A buffered answer is read whole before the client sees a byte of it, up to this size.
@@ -34,7 +39,7 @@ const WHOLE_BYTES_MAX: usize = 1024 * 1024;
 const FAULT_BYTES_MAX: usize = 64 * 1024;
 
 /// What was read of a body, whether that is all, and its share of the bodies in flight.
-type Collected = (VecDeque<Bytes>, bool, Held);
+pub(crate) type Collected = (VecDeque<Bytes>, bool, Held);
 
 /// An answer that will be the client's.
 pub(crate) enum Won {
@@ -56,6 +61,8 @@ pub(crate) struct Parts {
     pub(crate) length: Option<u64>,
     /// What it is, if it is no JSON.
     pub(crate) media_type: Option<Box<str>>,
+    /// Who reads what it cost.
+    pub(crate) meter: Meter,
 }
 
 /// The end of a walk.
@@ -81,10 +88,11 @@ pub(crate) struct Walk<'a> {
 }
 
 /// A target and what is known about it for this request.
-struct Target<'a> {
+pub(crate) struct Target<'a> {
     config: &'a Arc<TargetConfig>,
     local: Rc<ProviderLocal>,
-    prepared: Prepared,
+    /// What is sent to it.
+    pub(crate) prepared: Prepared,
     last: bool,
 }
 
@@ -210,8 +218,23 @@ impl Walk<'_> {
         picked
     }
 
-    /// One call, to the answer or to the reason why there is none.
+    /// One attempt, to the answer or to the reason why there is none.
     async fn call(&mut self, target: &Target<'_>, picked: &Picked) -> Result<Won, Failed> {
+        if let Some(Embeds { ours, theirs, translated: true }) = target.prepared.embeds {
+            // Boxed: few requests need it, and all would be as large.
+            return Box::pin(self.embed(target, picked, (ours, theirs))).await;
+        }
+        let (head, body) = self.reach(target, picked, &target.prepared.body).await?;
+        self.answer(target, head, body).await
+    }
+
+    /// One call, to the head of a success.
+    pub(crate) async fn reach(
+        &mut self,
+        target: &Target<'_>,
+        picked: &Picked,
+        body: &Outgoing,
+    ) -> Result<(Head, Incoming), Failed> {
         let provider = &target.config.provider;
         self.timer.stage(target.config.times.first_token);
         let slot = self
@@ -236,14 +259,17 @@ impl Walk<'_> {
                 self.timer.within(answering.as_mut()).await.map_err(timed_out)?
             }
             ProviderKind::Remote(remote) => {
-                let operation = self.ask.endpoint.operation(target.prepared.dialect, self.ask.streams());
-                let path = remote.endpoint(operation, &target.config.model).ok_or_else(|| {
-                    let message =
-                        format!("the provider {} does not offer {}", provider.name, self.ask.endpoint.name());
-                    Failed::new("unsupported", Next::Onward, message)
-                })?;
+                let path =
+                    remote.endpoint(target.prepared.operation, &target.config.model).ok_or_else(|| {
+                        let message = format!(
+                            "the provider {} does not offer {}",
+                            provider.name,
+                            self.ask.endpoint.name()
+                        );
+                        Failed::new("unsupported", Next::Onward, message)
+                    })?;
                 let request = prepare::request(
-                    (self.ask, &target.prepared),
+                    (self.ask, &target.prepared, body),
                     provider,
                     (remote.as_ref(), path),
                     picked,
@@ -253,16 +279,16 @@ impl Walk<'_> {
             }
         };
         self.flight.record.upstream = Some(sent.elapsed());
-        self.answer(target, head, source, slot).await
+        self.open(target, head, (source, slot)).await
     }
 
-    async fn answer(
+    /// A success goes on with its body, anything else is a failure.
+    async fn open(
         &mut self,
         target: &Target<'_>,
         head: Head,
-        source: Source,
-        slot: Slot,
-    ) -> Result<Won, Failed> {
+        (source, slot): (Source, Slot),
+    ) -> Result<(Head, Incoming), Failed> {
         let mut body = Incoming::new(source, head.encoding, self.settings.body_bytes_max, slot)?;
         if !head.status.is_success() {
             let (parts, _, _held) = self.collect(&mut body, FAULT_BYTES_MAX).await?;
@@ -276,11 +302,16 @@ impl Walk<'_> {
             }
             return Err(Failed::fault(fault, head.retry_after));
         }
+        Ok((head, body))
+    }
+
+    async fn answer(&mut self, target: &Target<'_>, head: Head, body: Incoming) -> Result<Won, Failed> {
         if self.ask.endpoint == Endpoint::Pass(Operation::Speech) {
             // Sound, or events with sound in them.
             let events = head.is_events.then(|| Framing::Sse.media_type().into());
             let media_type = events.or_else(|| head.media_type.clone());
-            return Ok(Won::Parts(Parts { queue: VecDeque::new(), body, length: length(&head), media_type }));
+            let (queue, length, meter) = (VecDeque::new(), length(&head), target.prepared.meter());
+            return Ok(Won::Parts(Parts { queue, body, length, media_type, meter }));
         }
         match (self.ask.stream, head.is_events) {
             (true, true) => {
@@ -312,7 +343,7 @@ impl Walk<'_> {
         Translation::Same { codec: outbound(theirs), strip_usage: !self.ask.wants_usage, look }
     }
 
-    fn context(&self) -> StreamContext {
+    pub(crate) fn context(&self) -> StreamContext {
         StreamContext {
             request_id: self.flight.id(),
             model: self.ask.model.clone(),
@@ -325,20 +356,25 @@ impl Walk<'_> {
     async fn whole(&mut self, target: &Target<'_>, head: &Head, mut body: Incoming) -> Result<Won, Failed> {
         let (ours, theirs) = (self.ask.dialect(), target.prepared.dialect);
         let same = ours == theirs || !matches!(self.ask.endpoint, Endpoint::Generate(_));
+        let meter = target.prepared.meter();
+        if let Some(input) = head.input_tokens {
+            self.flight.usage(Usage { input, ..Usage::default() });
+        }
         let max = if same { WHOLE_BYTES_MAX } else { self.settings.body_bytes_max as usize };
         let (parts, complete, _held) = self.collect(&mut body, max).await?;
         if !complete {
             if !same {
                 return Err(Failed::malformed("the provider's answer is too large to be translated"));
             }
-            return Ok(Won::Parts(Parts { queue: parts, body, length: length(head), media_type: None }));
+            let length = length(head);
+            return Ok(Won::Parts(Parts { queue: parts, body, length, media_type: None, meter }));
         }
         let bytes = joined(parts);
         let codec = outbound(theirs);
         if same {
-            let usage = json::Raw::outline(&bytes, codec.usage_member())
+            let usage = json::Raw::outline(&bytes, meter.member())
                 .map_err(|_| Failed::malformed("the provider's answer is not JSON"))?;
-            if let Some(usage) = usage.and_then(|usage| codec.usage(usage)) {
+            if let Some(usage) = usage.and_then(|usage| meter.read(usage)) {
                 self.flight.usage(usage);
             }
             return Ok(Won::Whole(bytes, Vec::new()));
@@ -352,7 +388,7 @@ impl Walk<'_> {
     }
 
     /// Reads up to `max` bytes; true if that was all. They count among the bodies in flight as long as the share lives.
-    async fn collect(&mut self, body: &mut Incoming, max: usize) -> Result<Collected, Failed> {
+    pub(crate) async fn collect(&mut self, body: &mut Incoming, max: usize) -> Result<Collected, Failed> {
         let (mut parts, mut bytes) = (VecDeque::new(), 0);
         let mut held = self.flight.worker.budget().share();
         loop {
@@ -382,7 +418,7 @@ fn length(head: &Head) -> Option<u64> {
 }
 
 /// One piece stays as it is, several are copied into one.
-fn joined(mut parts: VecDeque<Bytes>) -> Bytes {
+pub(crate) fn joined(mut parts: VecDeque<Bytes>) -> Bytes {
     if parts.len() < 2 {
         return parts.pop_front().unwrap_or_default();
     }

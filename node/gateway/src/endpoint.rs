@@ -2,7 +2,7 @@
 
 use http::Method;
 use percent_encoding::percent_decode_str;
-use trestle_dialect::Dialect;
+use trestle_dialect::{Dialect, embed::Api};
 use trestle_provider::{Operation, Stream};
 
 /// An inference endpoint.
@@ -10,6 +10,8 @@ use trestle_provider::{Operation, Stream};
 pub enum Endpoint {
     /// Generate a message.
     Generate(Dialect),
+    /// Embed something.
+    Embed(Api),
     /// What is passed on as it is, but for the model.
     Pass(Operation),
     /// The list of models, or one that the path names, in the shape of a dialect's vendor.
@@ -67,7 +69,7 @@ impl From<Endpoint> for RequestLine {
 
 impl RequestLine {
     /// The paths that exist, for the 404 that lists them.
-    pub const PATHS: [&'static str; 29] = [
+    pub const PATHS: [&'static str; 30] = [
         "POST /v1/chat/completions",
         "POST /v1/responses",
         "POST /v1/messages",
@@ -88,6 +90,7 @@ impl RequestLine {
         "POST /v1beta/models/{model}:countTokens",
         "POST /v1beta/models/{model}:embedContent",
         "POST /v1beta/models/{model}:batchEmbedContents",
+        "POST /model/{model}/invoke",
         "GET /v1/models",
         "GET /v1/models/{model}",
         "GET /v1beta/models",
@@ -149,7 +152,7 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
     let below = match (versioned, prefix) {
         (Some(below), _) => below,
         (None, _) if path == "/v2/chat" => return Some(Endpoint::Generate(Dialect::CohereChat).into()),
-        (None, _) if path == "/v2/embed" => return Some(Endpoint::Pass(Operation::Embed).into()),
+        (None, _) if path == "/v2/embed" => return Some(Endpoint::Embed(Api::Cohere).into()),
         (None, _) if path == "/v2/rerank" => return Some(Endpoint::Pass(Operation::Rerank).into()),
         (None, _) if path == "/v1beta/models" => return Some(Endpoint::Models(Dialect::Gemini).into()),
         (None, Some(_)) => path.strip_prefix('/')?,
@@ -160,7 +163,7 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
         "messages" => Endpoint::Generate(Dialect::AnthropicMessages),
         "responses" => Endpoint::Generate(Dialect::OpenAiResponses),
         "completions" => Endpoint::Pass(Operation::Completions),
-        "embeddings" => Endpoint::Pass(Operation::Embeddings),
+        "embeddings" => Endpoint::Embed(Api::OpenAi),
         "moderations" => Endpoint::Pass(Operation::Moderations),
         "images/generations" => Endpoint::Pass(Operation::ImageGenerations),
         "audio/speech" => Endpoint::Pass(Operation::Speech),
@@ -195,19 +198,20 @@ fn named(path: &str) -> Option<RequestLine> {
     };
     if let Some(rest) = path.strip_prefix("/model/") {
         let (model, operation) = rest.rsplit_once('/')?;
-        let stream = match operation {
-            "converse" => false,
-            "converse-stream" => true,
+        let (endpoint, stream) = match operation {
+            "converse" => (Endpoint::Generate(Dialect::BedrockConverse), false),
+            "converse-stream" => (Endpoint::Generate(Dialect::BedrockConverse), true),
+            "invoke" => (Endpoint::Embed(Api::Bedrock), false),
             _ => return None,
         };
-        return line(Endpoint::Generate(Dialect::BedrockConverse), model, Some(stream));
+        return line(endpoint, model, Some(stream));
     }
     if let Some(rest) = path.strip_prefix("/deployments/") {
         let (model, operation) = rest.split_once('/')?;
         let endpoint = match operation {
             "chat/completions" => Endpoint::Generate(Dialect::OpenAiChat),
             "completions" => Endpoint::Pass(Operation::Completions),
-            "embeddings" => Endpoint::Pass(Operation::Embeddings),
+            "embeddings" => Endpoint::Embed(Api::OpenAi),
             "images/generations" => Endpoint::Pass(Operation::ImageGenerations),
             "audio/speech" => Endpoint::Pass(Operation::Speech),
             _ => return None,
@@ -220,8 +224,8 @@ fn named(path: &str) -> Option<RequestLine> {
         "generateContent" => (Endpoint::Generate(Dialect::Gemini), false),
         "streamGenerateContent" => (Endpoint::Generate(Dialect::Gemini), true),
         "countTokens" => (Endpoint::Pass(Operation::GeminiCountTokens), false),
-        "embedContent" => (Endpoint::Pass(Operation::EmbedContent), false),
-        "batchEmbedContents" => (Endpoint::Pass(Operation::BatchEmbedContents), false),
+        "embedContent" => (Endpoint::Embed(Api::Gemini), false),
+        "batchEmbedContents" => (Endpoint::Embed(Api::GeminiBatch), false),
         _ => return None,
     };
     line(endpoint, model, Some(stream))
@@ -232,6 +236,7 @@ impl Endpoint {
     pub(crate) const fn dialect(self) -> Dialect {
         match self {
             Self::Generate(dialect) | Self::Models(dialect) => dialect,
+            Self::Embed(api) => api.dialect(),
             Self::Pass(operation) => operation.dialect(),
         }
     }
@@ -240,14 +245,16 @@ impl Endpoint {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Generate(dialect) => dialect.name(),
+            Self::Embed(api) => Operation::embed(api).name(),
             Self::Pass(operation) => operation.name(),
             Self::Models(_) => "models",
         }
     }
 
-    /// What is asked of a provider that speaks `dialect`.
+    /// What is asked of a provider that speaks `dialect`; of one that embeds, its own.
     pub(crate) const fn operation(self, dialect: Dialect, stream: Stream) -> Operation {
         match self {
+            Self::Embed(api) => Operation::embed(api),
             Self::Pass(operation) => operation,
             Self::Generate(_) | Self::Models(_) => Operation::generate(dialect, stream),
         }
@@ -267,6 +274,7 @@ mod tests {
         let generate = |dialect| Some(Ok(Endpoint::Generate(dialect).into()));
         let chat = || generate(Dialect::OpenAiChat);
         let pass = |operation| Some(Ok(Endpoint::Pass(operation).into()));
+        let embed = |api| Some(Ok(Endpoint::Embed(api).into()));
         for (path, expected) in [
             ("/v1/chat/completions", chat()),
             ("/openai/v1/chat/completions", chat()),
@@ -279,10 +287,11 @@ mod tests {
             ("/v1/messages", generate(Dialect::AnthropicMessages)),
             ("/v2/chat", generate(Dialect::CohereChat)),
             ("/cohere/v2/chat", generate(Dialect::CohereChat)),
-            ("/v1/embeddings", pass(Operation::Embeddings)),
+            ("/v1/embeddings", embed(Api::OpenAi)),
             ("/v1/completions", pass(Operation::Completions)),
             ("/v1/rerank", pass(Operation::Rerank)),
             ("/cohere/v2/rerank", pass(Operation::Rerank)),
+            ("/cohere/v2/embed", embed(Api::Cohere)),
             ("/v1/messages/count_tokens", pass(Operation::CountTokens)),
             ("/v1/models", Some(Err("GET"))),
             ("/chat/completions", None),
@@ -363,7 +372,13 @@ mod tests {
             ("/openai/deployments/e/embeddings", Some(("embeddings", "e", None))),
             ("/model//converse", None),
             ("/model/%ff/converse", None),
-            ("/model/m/invoke", None),
+            (
+                "/bedrock/model/amazon.titan-embed-text-v2%3A0/invoke",
+                Some(("invoke", "amazon.titan-embed-text-v2:0", Some(false))),
+            ),
+            ("/model/m/invoke-with-response-stream", None),
+            ("/v1beta/models/m:embedContent", Some(("embed_content", "m", Some(false)))),
+            ("/v1beta/models/m:batchEmbedContents", Some(("batch_embed_contents", "m", Some(false)))),
             ("/v1beta/models/m:countTokens", Some(("gemini_count_tokens", "m", Some(false)))),
             ("/v1beta/models/m:predict", None),
             ("/v1beta/models/:generateContent", None),

@@ -16,6 +16,7 @@ mod authenticate;
 mod route;
 
 mod attempt;
+mod embed;
 mod fetch;
 mod pick;
 mod prepare;
@@ -34,6 +35,7 @@ mod body;
 mod endpoint;
 mod flight;
 mod headers;
+mod meter;
 mod record;
 mod timer;
 

@@ -3,6 +3,8 @@
 use crate::{
     Endpoint,
     cause::{Failed, Next},
+    embed::{self, Embeds},
+    meter::Meter,
     pick::Picked,
     receive::Ask,
     upstream::Outgoing,
@@ -17,11 +19,11 @@ use smallvec::smallvec;
 use std::time::SystemTime;
 use trestle_config::{ProviderConfig, TargetConfig};
 use trestle_dialect::{
-    Dialect, Edits, Framing, Outbound, Pieces, Target,
+    self as dialect, Dialect, Edits, Framing, Outbound, Pieces, Target,
     ir::{Features, Json, Text},
     json, may_need, name_gemini_model, outbound,
 };
-use trestle_provider::{Provider, Signable};
+use trestle_provider::{Operation, Provider, Signable};
 
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(crate) static AGENT: HeaderValue =
@@ -31,22 +33,41 @@ pub(crate) static AGENT: HeaderValue =
 pub(crate) struct Prepared {
     /// The body.
     pub(crate) body: Outgoing,
+    /// The bodies of further calls, where embeddings take several.
+    pub(crate) more: Vec<Outgoing>,
+    /// What is asked of the provider.
+    pub(crate) operation: Operation,
+    /// How embeddings are asked for.
+    pub(crate) embeds: Option<Embeds>,
     /// The dialect that it is in.
     pub(crate) dialect: Dialect,
     /// What could not be expressed.
     pub(crate) dropped: Vec<String>,
 }
 
+impl Prepared {
+    /// Who reads what an answer cost that is passed on.
+    pub(crate) fn meter(&self) -> Meter {
+        match self.embeds {
+            Some(embeds) => Meter::Embeds(dialect::embed::codec(embeds.theirs)),
+            None => Meter::Dialect(outbound(self.dialect)),
+        }
+    }
+}
+
 /// Writes the request for a target, or says why it cannot serve it.
 pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -> Result<Prepared, Failed> {
     let provider = &target.provider;
-    let theirs = dialect_of(ask, provider);
     let wire = Target {
         model: &target.model,
         quirks: &provider.quirks,
         params: &target.params,
         wants_max_completion_tokens: local.state.wants_max_completion_tokens(&target.model),
     };
+    if let Some(form) = ask.embeds {
+        return embed::prepare(ask, form, target, &wire);
+    }
+    let theirs = dialect_of(ask, provider);
     let codec = outbound(theirs);
     let same = !matches!(ask.endpoint, Endpoint::Generate(dialect) if dialect != theirs);
     let lacks =
@@ -67,11 +88,13 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
     if ask.strict && !dropped.is_empty() {
         return Err(strictly(target, &dropped));
     }
-    Ok(Prepared { body: Outgoing::new(pieces), dropped, dialect: theirs })
+    let operation = ask.endpoint.operation(theirs, ask.streams());
+    let (body, more) = (Outgoing::new(pieces), Vec::new());
+    Ok(Prepared { body, more, operation, embeds: None, dropped, dialect: theirs })
 }
 
 /// The client wants all or nothing.
-fn strictly(target: &TargetConfig, dropped: &[String]) -> Failed {
+pub(crate) fn strictly(target: &TargetConfig, dropped: &[String]) -> Failed {
     let message = format!("{} cannot be told {}, and the request is strict", target.name, dropped.join(", "));
     Failed { param: dropped.first().cloned(), ..Failed::new("unsupported", Next::Onward, message) }
 }
@@ -132,7 +155,7 @@ fn accept(ask: &Ask, prepared: &Prepared) -> HeaderValue {
 /// The whole request for one attempt. Only headers on the allow-list leave: ours, the provider's, and those of the
 /// client that the provider's row names.
 pub(crate) fn request(
-    (ask, prepared): (&Ask, &Prepared),
+    (ask, prepared, body): (&Ask, &Prepared, &Outgoing),
     provider: &ProviderConfig,
     (remote, path): (&dyn Provider, PathAndQuery),
     picked: &Picked,
@@ -153,11 +176,11 @@ pub(crate) fn request(
     }
     if let Some(ready) = &picked.ready {
         // Last of all: a signature is over what is sent.
-        let signable = Signable { path: &path, body: prepared.body.pieces(), now: SystemTime::now() };
+        let signable = Signable { path: &path, body: body.pieces(), now: SystemTime::now() };
         let presented = remote.present(&ready.fetched, &signable, &mut headers);
         presented.map_err(|why| Failed::new("bad_configuration", Next::Onward, why))?;
     }
-    let mut request = Request::new(prepared.body.clone());
+    let mut request = Request::new(body.clone());
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::from(path);
     *request.headers_mut() = headers;

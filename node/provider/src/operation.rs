@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeMap};
-use trestle_dialect::Dialect;
+use trestle_dialect::{Dialect, embed::Api};
 
 /// What is asked of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
@@ -49,11 +49,13 @@ pub enum Operation {
     Embed,
     /// Documents in the order of their relevance: Cohere.
     Rerank,
+    /// Embeddings of models on Bedrock.
+    Invoke,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Chat,
         Self::Responses,
         Self::Messages,
@@ -74,6 +76,7 @@ impl Operation {
         Self::BatchEmbedContents,
         Self::Embed,
         Self::Rerank,
+        Self::Invoke,
     ];
 
     /// To generate a message, whole or streamed.
@@ -88,6 +91,17 @@ impl Operation {
             (Dialect::BedrockConverse, Stream::No) => Self::Converse,
             (Dialect::BedrockConverse, Stream::Yes) => Self::ConverseStream,
             (Dialect::CohereChat, _) => Self::CohereChat,
+        }
+    }
+
+    /// To embed something.
+    pub const fn embed(api: Api) -> Self {
+        match api {
+            Api::OpenAi => Self::Embeddings,
+            Api::GeminiBatch => Self::BatchEmbedContents,
+            Api::Gemini => Self::EmbedContent,
+            Api::Cohere => Self::Embed,
+            Api::Bedrock => Self::Invoke,
         }
     }
 
@@ -114,6 +128,7 @@ impl Operation {
             Self::BatchEmbedContents => "batch_embed_contents",
             Self::Embed => "embed",
             Self::Rerank => "rerank",
+            Self::Invoke => "invoke",
         }
     }
 
@@ -133,7 +148,7 @@ impl Operation {
             | Self::GeminiCountTokens
             | Self::EmbedContent
             | Self::BatchEmbedContents => Dialect::Gemini,
-            Self::Converse | Self::ConverseStream => Dialect::BedrockConverse,
+            Self::Converse | Self::ConverseStream | Self::Invoke => Dialect::BedrockConverse,
             Self::CohereChat | Self::Embed | Self::Rerank => Dialect::CohereChat,
         }
     }
@@ -183,6 +198,7 @@ impl Operation {
             Self::BatchEmbedContents => "/models/{model}:batchEmbedContents",
             Self::Embed => "/embed",
             Self::Rerank => "/rerank",
+            Self::Invoke => "/model/{model}/invoke",
         }
     }
 }

@@ -18,3 +18,4 @@ mod usage;
 
 pub(crate) use codec::Gemini;
 pub use named::name_model;
+pub(crate) use names::camel;

@@ -23,6 +23,8 @@ pub(crate) struct Head {
     pub(crate) location: Option<Box<str>>,
     /// When the upstream asks to come back.
     pub(crate) retry_after: Option<Duration>,
+    /// How many tokens went in, where Bedrock tells it beside the body of a model.
+    pub(crate) input_tokens: Option<u64>,
 }
 
 impl Head {
@@ -37,6 +39,7 @@ impl Head {
             error_type: None,
             location: None,
             retry_after: None,
+            input_tokens: None,
         }
     }
 
@@ -72,6 +75,9 @@ impl Head {
             }
             16 if name.eq_ignore_ascii_case("x-amzn-errortype") => self.error_type = text(value),
             16 if name.eq_ignore_ascii_case("content-encoding") => self.encoding = Encoding::of(value),
+            32 if name.eq_ignore_ascii_case("x-amzn-bedrock-input-token-count") => {
+                self.input_tokens = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
+            }
             _ => {}
         }
     }
@@ -138,5 +144,7 @@ mod tests {
         assert!(!json.is_events && json.length == Some(17));
         let amazon = head(&[("X-Amzn-ErrorType", "ThrottlingException:http://x")]);
         assert_eq!(amazon.error_type.as_deref(), Some("ThrottlingException:http://x"));
+        let bedrock = head(&[("X-Amzn-Bedrock-Input-Token-Count", "12")]);
+        assert_eq!((bedrock.input_tokens, json.input_tokens), (Some(12), None));
     }
 }

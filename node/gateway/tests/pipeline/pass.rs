@@ -4,11 +4,11 @@ use crate::support::{Bed, CHAT, MESSAGES, chat, messages, only, whole};
 use bytes::Bytes;
 use http::{HeaderMap, Method, header::AUTHORIZATION};
 use serde_json::json;
-use trestle_dialect::Dialect;
+use trestle_dialect::{Dialect, embed::Api};
 use trestle_gateway::{Endpoint, RequestLine};
 use trestle_provider::Operation;
 
-const EMBEDDINGS: Endpoint = Endpoint::Pass(Operation::Embeddings);
+const EMBEDDINGS: Endpoint = Endpoint::Embed(Api::OpenAi);
 const COMPLETIONS: Endpoint = Endpoint::Pass(Operation::Completions);
 
 #[tokio::test]
