@@ -22,7 +22,7 @@ const UPSTREAM_KEY: &str = "sk-upstream";
 fn document(mock: &str) -> String {
     let provider = |name: &str, like: &str, key: &str, more: &str| {
         let (like, path) = match like {
-            "bedrock" => ("dialects: [bedrock-converse]".to_owned(), ""),
+            "bedrock" => ("like: bedrock, variables: { region: us-east-1 }".to_owned(), ""),
             "gemini" => ("like: gemini".to_owned(), "/v1beta"),
             "chat" => ("dialects: [openai-chat]".to_owned(), "/v1"),
             "responses" => ("dialects: [openai-responses]".to_owned(), "/v1"),
