@@ -14,12 +14,15 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
 };
 use std::{rc::Rc, time::Duration};
-use trestle_dialect::{Category, Dialect, Failure, Fault, Framing, Refusal, RefusalKind, inbound, json};
+use trestle_dialect::{
+    Category, Dialect, Failure, Fault, Framing, Refusal, RefusalKind, embed::Api, inbound, json,
+};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const ANTHROPIC_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const AMAZON_REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
 const CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-client-request-id");
+const INPUT_TOKENS: HeaderName = HeaderName::from_static("x-amzn-bedrock-input-token-count");
 const PROVIDER: HeaderName = HeaderName::from_static("x-trestle-provider");
 const MODEL: HeaderName = HeaderName::from_static("x-trestle-model");
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-trestle-attempts");
@@ -61,6 +64,11 @@ pub(crate) fn head(flight: &Flight, content: Content, dropped: &[String]) -> Hea
         };
         headers.extend(own.map(|own| (own, id.clone())));
         headers.insert(REQUEST_ID, id);
+    }
+    if record.endpoint == Endpoint::Embed(Api::Bedrock)
+        && let Some(usage) = record.usage
+    {
+        headers.insert(INPUT_TOKENS, HeaderValue::from(usage.input));
     }
     if let Some(id) = record.client_id.as_deref().and_then(|id| HeaderValue::try_from(id).ok()) {
         headers.insert(CLIENT_REQUEST_ID, id);

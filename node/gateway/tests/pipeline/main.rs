@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a panic here is a failed test")]
 
 mod bad_input;
+mod embed;
+mod embedder;
 mod failover;
 mod pass;
 mod streams;
