@@ -3,6 +3,8 @@
 
 use std::{fs, path::Path};
 
+#[path = "../fuzz/checks/embed.rs"]
+mod embed;
 #[path = "../fuzz/checks/envelope.rs"]
 mod envelope;
 #[path = "../fuzz/checks/event_stream.rs"]
@@ -56,4 +58,9 @@ fn responses() {
 #[test]
 fn answers_in_streams() {
     check("stream", stream::check);
+}
+
+#[test]
+fn embeddings() {
+    check("embed", embed::check);
 }
