@@ -4,6 +4,8 @@
 
 use std::{fs, path::Path};
 
+#[path = "../fuzz/checks/embed.rs"]
+mod embed;
 #[path = "../fuzz/checks/envelope.rs"]
 mod envelope;
 #[path = "../fuzz/checks/event_stream.rs"]
@@ -80,4 +82,9 @@ fn fixtures_hold_it_too() {
             }
         }
     }
+}
+
+#[test]
+fn embeddings() {
+    check("embed", embed::check);
 }

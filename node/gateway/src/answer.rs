@@ -15,7 +15,8 @@ use http::{
 };
 use std::{rc::Rc, time::Duration};
 use trestle_dialect::{
-    Category, Dialect, Failure, Fault, Framing, Refusal, RefusalKind, bedrock_error_type, inbound, json,
+    Category, Dialect, Failure, Fault, Framing, Refusal, RefusalKind, bedrock_error_type, embed::Api,
+    inbound, json,
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -23,6 +24,7 @@ const ANTHROPIC_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const AMAZON_REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
 const AMAZON_ERROR_TYPE: HeaderName = HeaderName::from_static("x-amzn-errortype");
 const CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-client-request-id");
+const INPUT_TOKENS: HeaderName = HeaderName::from_static("x-amzn-bedrock-input-token-count");
 const PROVIDER: HeaderName = HeaderName::from_static("x-trestle-provider");
 const MODEL: HeaderName = HeaderName::from_static("x-trestle-model");
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-trestle-attempts");
@@ -64,6 +66,11 @@ pub(crate) fn head(flight: &Flight, content: Content, dropped: &[String]) -> Hea
         };
         headers.extend(own.map(|own| (own, id.clone())));
         headers.insert(REQUEST_ID, id);
+    }
+    if record.endpoint == Endpoint::Embed(Api::Bedrock)
+        && let Some(usage) = record.usage
+    {
+        headers.insert(INPUT_TOKENS, HeaderValue::from(usage.input));
     }
     if let Some(id) = record.client_id.as_deref().and_then(|id| HeaderValue::try_from(id).ok()) {
         headers.insert(CLIENT_REQUEST_ID, id);

@@ -229,8 +229,13 @@ fn read_content(value: Raw<'_>, path: &Path<'_>, owner: &Bytes) -> Result<Conten
     }
 }
 
+/// Whether the client speaks the vendor's words.
+fn is_own(request: &Request) -> bool {
+    request.form.words() == Form::Gemini.words()
+}
+
 fn write_input(request: &Request, input: &Input, body: &mut Body<'_>) -> Result<(), Refusal> {
-    let own = request.form.words() == Form::Gemini.words();
+    let own = is_own(request);
     if body.member("content") {
         match &input.content {
             Content::Own(content) if own => body.out.json(content),
@@ -248,7 +253,7 @@ fn write_input(request: &Request, input: &Input, body: &mut Body<'_>) -> Result<
             }
         }
     }
-    write_task(request, input, own, body);
+    write_task(request, input, body);
     if let Some(title) = &input.title
         && body.member("title")
     {
@@ -265,11 +270,11 @@ fn write_input(request: &Request, input: &Input, body: &mut Body<'_>) -> Result<
     Ok(())
 }
 
-fn write_task(request: &Request, input: &Input, own: bool, body: &mut Body<'_>) {
+fn write_task(request: &Request, input: &Input, body: &mut Body<'_>) {
     let Some(task) = &input.task else { return };
     let word = match (task.gemini(), task) {
         (Word::Exact(word) | Word::Near(word), _) => Text::fixed(word),
-        (Word::None, Task::Other(word)) if own => word.clone(),
+        (Word::None, Task::Other(word)) if is_own(request) => word.clone(),
         (Word::None, _) => return body.drop(names(request.form).task),
     };
     if body.member("taskType") {

@@ -10,7 +10,7 @@ use crate::{
     Encoded, Envelope, Refusal, StreamContext, Target,
     body::Body,
     dropped,
-    ir::Usage,
+    ir::{Json, Usage},
     json::{self, Member, Raw, Writer, unescape},
     read::{self, Path, ROOT},
 };
@@ -131,13 +131,13 @@ fn read_truncation(value: Raw<'_>, path: &Path<'_>) -> Result<Truncation, Refusa
 }
 
 /// A member as an object of its own.
-fn object(member: &Member<'_>) -> crate::ir::Json {
+fn object(member: &Member<'_>) -> Json {
     let mut out = Writer::with_capacity(member.key.len() + member.value.bytes().len() + 8);
     out.begin_object();
     out.key_escaped(member.key);
     out.raw(member.value.bytes());
     out.end_object();
-    crate::ir::Json::from_valid(out.finish().into())
+    Json::from_valid(out.finish().into())
 }
 
 fn encode(request: &Request, target: &Target<'_>) -> Result<Encoded, Refusal> {

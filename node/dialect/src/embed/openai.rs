@@ -2,8 +2,9 @@
 
 use super::{
     Content, Embeds, Form, Input, Kind, Request, Response, Task, Truncation, Vectors,
-    members::{attachments, bytes, check_count, no_titles},
+    members::{attachments, bytes, check_count, no_task, no_titles, no_truncation},
     response::cost,
+    task::Word,
 };
 use crate::{
     Encoded, Envelope, Refusal, StreamContext, Target,
@@ -144,18 +145,18 @@ fn encode(request: &Request, target: &Target<'_>) -> Result<Encoded, Refusal> {
     }
     if let Some(task) = request.task()? {
         match task.cohere() {
-            super::task::Word::Exact(word) if request.form == FORM => {
+            Word::Exact(word) if request.form == FORM => {
                 if body.member("input_type") {
                     body.out.string(word);
                 }
             }
-            _ => super::members::no_task(request, &mut body),
+            _ => no_task(request, &mut body),
         }
     }
     no_titles(request, &mut body);
     // It refuses texts that are too long.
     if request.truncation.is_some_and(|truncation| truncation != Truncation::Refuse) {
-        super::members::no_truncation(request, &mut body);
+        no_truncation(request, &mut body);
     }
     attachments(request, FORM, &mut body);
     Ok(body.finish())

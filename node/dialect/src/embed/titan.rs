@@ -9,7 +9,7 @@ use crate::{
     Encoded, Envelope, Refusal, StreamContext, Target,
     body::Body,
     dropped,
-    ir::{Text, Usage},
+    ir::{Json, Text, Usage},
     json::{self, Raw, Writer, unescape},
     read::{self, ROOT},
 };
@@ -130,7 +130,7 @@ fn decode(body: &Envelope) -> Result<Request, Refusal> {
 }
 
 /// A picture and perhaps a text, as an object.
-fn pair(text: Option<&Text>, picture: Raw<'_>) -> crate::ir::Json {
+fn pair(text: Option<&Text>, picture: Raw<'_>) -> Json {
     let mut out = Writer::with_capacity(picture.bytes().len() + 64);
     out.begin_object();
     if let Some(text) = text {
@@ -140,7 +140,7 @@ fn pair(text: Option<&Text>, picture: Raw<'_>) -> crate::ir::Json {
     out.key("inputImage");
     out.raw(picture.bytes());
     out.end_object();
-    crate::ir::Json::from_valid(out.finish().into())
+    Json::from_valid(out.finish().into())
 }
 
 fn encode(request: &Request, target: &Target<'_>) -> Result<Encoded, Refusal> {

@@ -13,6 +13,7 @@ mod strategies;
 mod answers;
 mod asked;
 mod drive;
+mod embeddings;
 mod said;
 
 use drive::{Cell, Cells, answer, request, stream};
@@ -84,6 +85,7 @@ fn the_matrix_is_what_is_seen() {
             .map(|feature| (feature.name, stream(feature)))
             .collect(),
     );
+    embeddings::section(&mut page, &mut lost);
     assert!(lost.is_empty(), "lost in silence:\n{}", lost.join("\n"));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/conformance.md");
     if std::env::var_os("CONFORMANCE").is_some_and(|word| word == "write") {

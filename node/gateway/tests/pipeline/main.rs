@@ -4,6 +4,8 @@
 
 mod bad_input;
 mod clouds;
+mod embed;
+mod embedder;
 mod failover;
 #[path = "../../../provider/tests/credentials/server.rs"]
 mod issuer;
