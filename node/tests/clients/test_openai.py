@@ -385,6 +385,13 @@ def test_embeddings(openai_client):
     assert list(numbers) == pytest.approx(answer.data[0].embedding)
 
 
+@gateway_only
+def test_embeddings_of_gemini(openai_client, upstream):
+    answer = openai_client.embeddings.create(model="gemini/gemini-embedding-001", input="a", dimensions=8)
+    assert len(answer.data[0].embedding) == 8
+    assert upstream.last()["path"] == "/v1beta/openai/embeddings"
+
+
 def test_legacy_completions(openai_client):
     model = Kind("openai").model()
     answer = openai_client.completions.create(model=model, prompt="once upon a time", max_tokens=100)
