@@ -154,6 +154,8 @@ impl Endpoint {
         let authorization = header(head, AUTHORIZATION.as_str());
         let bearer = || authorization.strip_prefix("Bearer ").is_some_and(|key| !key.trim().is_empty());
         match self {
+            // Google takes its own header at its compatible endpoint as well.
+            Self::Embeddings if head.uri.path().contains("/v1beta/openai/") => !key.is_empty(),
             Self::Chat | Self::Responses | Self::Completions | Self::Embeddings => bearer(),
             Self::Converse { .. } => {
                 let signed = ["Credential=", "SignedHeaders=", "Signature="];

@@ -191,8 +191,10 @@ fn paths_of_listed_vendors() {
     check("anthropic", MESSAGES, "/v1/messages");
     check("anthropic", CHAT, "none");
     check("anthropic", Operation::Embeddings, "none");
-    check("gemini", CHAT, "/v1beta/openai/chat/completions");
-    check("gemini", Operation::Completions, "none");
+    check("gemini", Operation::GenerateContent, "/v1beta/models/m:generateContent");
+    check("gemini", Operation::StreamGenerateContent, "/v1beta/models/m:streamGenerateContent?alt=sse");
+    check("gemini", Operation::Embeddings, "/v1beta/openai/embeddings");
+    check("gemini", CHAT, "none");
     check("deepseek", CHAT, "/v1/chat/completions");
     check("deepseek", MESSAGES, "/anthropic/v1/messages");
     check("openrouter", MESSAGES, "/api/v1/messages");

@@ -2,8 +2,26 @@
 
 use crate::json::{Kind, Raw, Writer};
 
-/// Writes a schema with `additionalProperties: false` in each object that does not speak of the matter.
+/// Writes a schema with `additionalProperties: false` in each object that does not speak of the matter; one without
+/// such objects stays as it was written.
 pub(crate) fn write_closed(out: &mut Writer, schema: Raw<'_>) {
+    if has_open(schema) { write(out, schema) } else { out.raw(schema.bytes()) }
+}
+
+/// May say yes where the words stand among mere values.
+fn has_open(schema: Raw<'_>) -> bool {
+    is_open(schema)
+        || schema.members().any(|member| has_open(member.value))
+        || schema.elements().any(has_open)
+}
+
+fn is_open(schema: Raw<'_>) -> bool {
+    let is_object = |kind: Raw<'_>| kind.is_str("object");
+    let object = schema.get("type").is_some_and(|kind| is_object(kind) || kind.elements().any(is_object));
+    object && schema.get("additionalProperties").is_none()
+}
+
+fn write(out: &mut Writer, schema: Raw<'_>) {
     if schema.kind() != Kind::Object {
         return out.raw(schema.bytes());
     }
@@ -15,30 +33,24 @@ pub(crate) fn write_closed(out: &mut Writer, schema: Raw<'_>) {
                 out.begin_object();
                 for inner in member.value.members() {
                     out.key_escaped(inner.key);
-                    write_closed(out, inner.value);
+                    write(out, inner.value);
                 }
                 out.end_object();
             }
-            b"items" | b"additionalProperties" => write_closed(out, member.value),
+            b"items" | b"additionalProperties" => write(out, member.value),
             b"anyOf" | b"oneOf" | b"allOf" | b"prefixItems" if member.value.kind() == Kind::Array => {
                 out.begin_array();
-                member.value.elements().for_each(|inner| write_closed(out, inner));
+                member.value.elements().for_each(|inner| write(out, inner));
                 out.end_array();
             }
             _ => out.raw(member.value.bytes()),
         }
     }
-    if is_object(schema) && schema.get("additionalProperties").is_none() {
+    if is_open(schema) {
         out.key("additionalProperties");
         out.bool(false);
     }
     out.end_object();
-}
-
-fn is_object(schema: Raw<'_>) -> bool {
-    schema
-        .get("type")
-        .is_some_and(|kind| kind.is_str("object") || kind.elements().any(|kind| kind.is_str("object")))
 }
 
 #[cfg(test)]
@@ -56,10 +68,8 @@ mod tests {
             r#"{"type":"object","properties":{"type":{"type":["object","null"]},"b":{"items":{"type":"object"}}}}"#,
             r#"{"type":"object","properties":{"type":{"type":["object","null"],"additionalProperties":false},"b":{"items":{"type":"object","additionalProperties":false}}},"additionalProperties":false}"#,
         );
-        check(
-            r#"{"anyOf":[{"type":"object","additionalProperties":{"type":"string"}},true]}"#,
-            r#"{"anyOf":[{"type":"object","additionalProperties":{"type":"string"}},true]}"#,
-        );
+        let closed = r#"{"anyOf": [{"type":"object","additionalProperties":{"type":"string"}},true]}"#;
+        check(closed, closed);
         check(
             r#"{"$defs":{"A":{"type":"object","enum":[{"type":"object"}]}}}"#,
             r#"{"$defs":{"A":{"type":"object","enum":[{"type":"object"}],"additionalProperties":false}}}"#,
