@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A panic here is a failed test.
 
 mod anthropic;
-mod anthropic;
 mod bedrock;
 mod cohere;
 mod faults;

@@ -193,7 +193,7 @@ fn paths_of_listed_vendors() {
     check("anthropic", Operation::Embeddings, "none");
     check("gemini", Operation::GenerateContent, "/v1beta/models/m:generateContent");
     check("gemini", Operation::StreamGenerateContent, "/v1beta/models/m:streamGenerateContent?alt=sse");
-    check("gemini", Operation::Embeddings, "/v1beta/openai/embeddings");
+    check("gemini", Operation::Embeddings, "none");
     check("gemini", CHAT, "none");
     check("deepseek", CHAT, "/v1/chat/completions");
     check("deepseek", MESSAGES, "/anthropic/v1/messages");
