@@ -23,7 +23,7 @@ fn document(mock: &str) -> String {
     let provider = |name: &str, like: &str, key: &str, more: &str| {
         let (like, path) = match like {
             "chat" => ("dialects: [openai-chat]".to_owned(), "/v1"),
-            "responses" => ("dialects: [openai-responses]".to_owned(), "/v1"),
+            "responses-only" => ("dialects: [openai-responses]".to_owned(), "/v1"),
             "cohere" => ("like: cohere".to_owned(), "/v2"),
             other => (format!("like: {other}"), "/v1"),
         };
@@ -36,13 +36,13 @@ fn document(mock: &str) -> String {
         provider("openai", "openai", UPSTREAM_KEY, "models: [gpt-4o-mini]"),
         provider("anthropic", "anthropic", UPSTREAM_KEY, "models: [claude-sonnet-4-5]"),
         provider("chat", "chat", UPSTREAM_KEY, ""),
-        provider("responses", "responses", UPSTREAM_KEY, ""),
+        provider("responses-only", "responses-only", UPSTREAM_KEY, ""),
         provider("cohere", "cohere", UPSTREAM_KEY, ""),
         provider("broken", "openai", "mock:status=500", ""),
         limited("openai"),
         limited("anthropic"),
         limited("chat"),
-        limited("responses"),
+        limited("responses-only"),
         limited("cohere"),
         provider("impatient", "openai", UPSTREAM_KEY, "timeouts: { first_token_ms: 300, idle_ms: 300 }"),
     ];

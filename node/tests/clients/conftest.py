@@ -32,7 +32,8 @@ MODELS = {
     "openai": "openai/gpt-4o-mini",
     "anthropic": "anthropic/claude-sonnet-4-5",
     "chat": "chat/gpt-4o-mini",
-    "responses": "responses/gpt-5-mini",
+    # LiteLLM takes a name that begins with `responses/` for a word of its own.
+    "responses": "responses-only/gpt-5-mini",
     "cohere": "cohere/command-a-03-2025",
     "mock": "mock/echo",
 }
