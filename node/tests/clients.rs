@@ -25,7 +25,7 @@ fn document(mock: &str) -> String {
             "bedrock" => ("like: bedrock, variables: { region: us-east-1 }".to_owned(), ""),
             "gemini" => ("like: gemini".to_owned(), "/v1beta"),
             "chat" => ("dialects: [openai-chat]".to_owned(), "/v1"),
-            "responses" => ("dialects: [openai-responses]".to_owned(), "/v1"),
+            "responses-only" => ("dialects: [openai-responses]".to_owned(), "/v1"),
             "cohere" => ("like: cohere".to_owned(), "/v2"),
             other => (format!("like: {other}"), "/v1"),
         };
@@ -40,7 +40,7 @@ fn document(mock: &str) -> String {
         provider("gemini", "gemini", UPSTREAM_KEY, "models: [gemini-2.5-flash]"),
         provider("bedrock", "bedrock", UPSTREAM_KEY, ""),
         provider("chat", "chat", UPSTREAM_KEY, ""),
-        provider("responses", "responses", UPSTREAM_KEY, ""),
+        provider("responses-only", "responses-only", UPSTREAM_KEY, ""),
         provider("cohere", "cohere", UPSTREAM_KEY, ""),
         provider("broken", "openai", "mock:status=500", ""),
         limited("openai"),
@@ -48,7 +48,7 @@ fn document(mock: &str) -> String {
         limited("gemini"),
         limited("bedrock"),
         limited("chat"),
-        limited("responses"),
+        limited("responses-only"),
         limited("cohere"),
         provider("impatient", "openai", UPSTREAM_KEY, "timeouts: { first_token_ms: 300, idle_ms: 300 }"),
     ];

@@ -12,7 +12,7 @@ const OPEN: &[u8] = b"event: message_start\ndata: {\"type\":\"message_start\",\"
 
 fn context() -> StreamContext {
     let (request_id, model) = ("req-1".to_owned(), "chat".to_owned());
-    StreamContext { request_id, model, created: 1, include_usage: false }
+    StreamContext { request_id, model, created: 1, include_usage: false, echo: None }
 }
 
 fn request(bytes: usize) -> Bytes {

@@ -95,6 +95,11 @@ pub trait Inbound: Send + Sync {
     /// Whether the client asked for usage at the end of a stream (always true where the dialect has no such switch).
     fn wants_usage(&self, envelope: &Envelope) -> bool;
 
+    /// What answers repeat of the request, as an object, where the dialect's do that.
+    fn echo(&self, _envelope: &Envelope) -> Option<ir::Json> {
+        None
+    }
+
     /// Writes a whole answer; names in `dropped` what the dialect cannot express.
     fn encode_response(&self, response: &ir::Response, context: &StreamContext) -> Encoded;
 
@@ -197,6 +202,8 @@ pub struct StreamContext {
     pub created: u64,
     /// The client asked for usage in the stream.
     pub include_usage: bool,
+    /// What the answer repeats of the request: see [`Inbound::echo`].
+    pub echo: Option<ir::Json>,
 }
 
 /// Reads the events of one streamed answer.

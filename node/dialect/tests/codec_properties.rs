@@ -22,7 +22,7 @@ use trestle_dialect::{
 
 fn context() -> StreamContext {
     let (request_id, model) = ("req-1".to_owned(), "chat".to_owned());
-    StreamContext { request_id, model, created: 1, include_usage: true }
+    StreamContext { request_id, model, created: 1, include_usage: true, echo: None }
 }
 
 /// A provider that takes all extensions.

@@ -333,8 +333,13 @@ fn a_citation_of_a_closed_block_is_not_lost() {
     let told = short(&events);
     assert!(told[6].starts_with("1 Opaque"), "{told:?}");
     assert!(told[7].starts_with("1 Citation"), "{told:?}");
-    let context =
-        StreamContext { request_id: "r".to_owned(), model: "m".to_owned(), created: 1, include_usage: true };
+    let context = StreamContext {
+        request_id: "r".to_owned(),
+        model: "m".to_owned(),
+        created: 1,
+        include_usage: true,
+        echo: None,
+    };
     let (mut writer, mut wire, mut dropped) =
         (inbound(COHERE).encode_events(&context), Vec::new(), Vec::new());
     events.iter().for_each(|event| writer.encode(event, &mut wire, &mut dropped));

@@ -26,6 +26,7 @@ fn context() -> StreamContext {
         model: "chat".to_owned(),
         created: 1_800_000_000,
         include_usage: true,
+        echo: None,
     }
 }
 

@@ -203,6 +203,7 @@ fn write(events: &[Event]) -> (String, Vec<String>) {
         model: "chat".to_owned(),
         created: 1,
         include_usage: true,
+        echo: None,
     };
     let mut writer = inbound(Dialect::Gemini).encode_events(&context);
     let (mut wire, mut dropped) = (Vec::new(), Vec::new());

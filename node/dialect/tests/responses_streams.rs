@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use trestle_dialect::{
-    Dialect, StreamContext, inbound,
+    Dialect, Envelope, StreamContext, inbound,
     ir::{BlockStart, Citation, Delta, Event, Json, Text},
     outbound,
 };
@@ -12,7 +12,7 @@ const SELF: Dialect = Dialect::OpenAiResponses;
 
 fn encode(events: &[Event]) -> (String, Vec<String>) {
     let (request_id, model) = ("req-1".to_owned(), "chat".to_owned());
-    let context = StreamContext { request_id, model, created: 1, include_usage: true };
+    let context = StreamContext { request_id, model, created: 1, include_usage: true, echo: None };
     let (mut wire, mut dropped) = (Vec::new(), Vec::new());
     let mut writer = inbound(SELF).encode_events(&context);
     events.iter().for_each(|event| writer.encode(event, &mut wire, &mut dropped));
@@ -27,6 +27,26 @@ fn text(index: u32, text: &str) -> Event {
 fn names(wire: &str) -> Vec<&str> {
     let names = wire.lines().filter_map(|line| line.strip_prefix("event: response."));
     names.filter(|name| !matches!(*name, "created" | "in_progress" | "completed")).collect()
+}
+
+#[test]
+fn answers_repeat_what_was_asked() {
+    let body = r#"{"model":"m","input":"long","instructions":"long","tools":[],"top_p":null,"metadata":{"a":"b"},
+        "text":{"format":{"type":"json_object"}},"max_output_tokens":16}"#;
+    let envelope = Envelope::parse(body.as_bytes().into()).unwrap();
+    let echo = inbound(SELF).echo(&envelope);
+    let expected =
+        r#"{"max_output_tokens":16,"text":{"format":{"type":"json_object"}},"metadata":{"a":"b"}}"#;
+    assert_eq!(echo.as_ref().unwrap().bytes(), expected);
+    let (request_id, model) = ("req-1".to_owned(), "chat".to_owned());
+    let context = StreamContext { request_id, model, created: 1, include_usage: true, echo };
+    let (mut wire, mut dropped) = (Vec::new(), Vec::new());
+    inbound(SELF).encode_events(&context).encode(&text(0, "{}"), &mut wire, &mut dropped);
+    let wire = String::from_utf8(wire).unwrap();
+    assert!(wire.contains(r#""text":{"format":{"type":"json_object"}},"tool_choice":"auto""#), "{wire}");
+    assert!(wire.contains(r#""max_output_tokens":16"#) && wire.contains(r#""metadata":{"a":"b"}"#), "{wire}");
+    let bare = Envelope::parse(r#"{"model":"m","input":"x","text":null}"#.as_bytes().into()).unwrap();
+    assert!(inbound(SELF).echo(&bare).is_none());
 }
 
 #[test]

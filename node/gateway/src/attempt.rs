@@ -349,6 +349,7 @@ impl Walk<'_> {
             model: self.ask.model.clone(),
             created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
             include_usage: self.ask.wants_usage,
+            echo: inbound(self.ask.dialect()).echo(&self.ask.envelope),
         }
     }
 

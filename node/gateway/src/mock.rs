@@ -131,6 +131,7 @@ pub(crate) async fn answer(
         model: model.to_owned(),
         created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         include_usage: true,
+        echo: None,
     };
     let mut head = Head::new(StatusCode::OK);
     head.is_events = asked.stream;

@@ -42,7 +42,8 @@ MODELS = {
     "gemini-3": "gemini/gemini-3-pro-preview",
     "bedrock": "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0",
     "chat": "chat/gpt-4o-mini",
-    "responses": "responses/gpt-5-mini",
+    # LiteLLM takes a name that begins with `responses/` for a word of its own.
+    "responses": "responses-only/gpt-5-mini",
     "cohere": "cohere/command-a-03-2025",
     "mock": "mock/echo",
 }

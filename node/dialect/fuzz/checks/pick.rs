@@ -55,5 +55,5 @@ pub(crate) fn target<'a>(quirks: &'a Quirks, params: &'a [(String, Json)]) -> Ta
 /// What an encoder of answers knows of the request.
 pub(crate) fn context() -> StreamContext {
     let (request_id, model) = ("req-1".to_owned(), "chat".to_owned());
-    StreamContext { request_id, model, created: 1, include_usage: true }
+    StreamContext { request_id, model, created: 1, include_usage: true, echo: None }
 }

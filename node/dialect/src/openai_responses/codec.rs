@@ -1,6 +1,6 @@
 //! The two seams of OpenAI Responses, each call one function of its file.
 
-use super::{edit, error, events, request, response, usage};
+use super::{echo, edit, error, events, request, response, usage};
 use crate::{
     DecodeEvents, Edits, EncodeEvents, Encoded, Envelope, Failure, Fault, Glance, Inbound, Look, Outbound,
     Refusal, StreamContext, Target, fault, frame,
@@ -19,6 +19,10 @@ impl Inbound for OpenAiResponses {
 
     fn wants_usage(&self, _: &Envelope) -> bool {
         true
+    }
+
+    fn echo(&self, envelope: &Envelope) -> Option<ir::Json> {
+        echo::read(envelope)
     }
 
     fn encode_response(&self, response: &ir::Response, context: &StreamContext) -> Encoded {

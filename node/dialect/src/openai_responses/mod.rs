@@ -2,6 +2,7 @@
 
 mod annotations;
 mod codec;
+mod echo;
 mod edit;
 mod error;
 mod events;

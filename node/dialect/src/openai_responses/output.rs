@@ -1,9 +1,9 @@
 //! The answer and its items as clients see them, whole or at the end of a stream.
 
-use super::{logprobs, usage};
+use super::{echo, logprobs, usage};
 use crate::{
     StreamContext,
-    ir::{Text, TokenLogprob, Usage},
+    ir::{Json, Text, TokenLogprob, Usage},
     json::Writer,
 };
 
@@ -13,6 +13,7 @@ pub(super) struct Head {
     id: Text,
     model: Text,
     created: u64,
+    echo: Option<Json>,
 }
 
 impl Head {
@@ -23,6 +24,7 @@ impl Head {
             id: or(id, &format!("resp_{}", context.request_id)),
             model: or(model, &context.model),
             created: created.unwrap_or(context.created),
+            echo: context.echo.clone(),
         }
     }
 }
@@ -38,9 +40,9 @@ pub(super) struct State<'a> {
     pub(super) usage: Option<&'a Usage>,
 }
 
-/// Writes the members of an answer into the object that is open; `items` fills the array of its items. What clients
-/// demand and only the request could tell has the vendor's default.
+/// Writes the members of an answer into the object that is open; `items` fills the array of its items.
 pub(super) fn answer(out: &mut Writer, head: &Head, state: State<'_>, items: impl FnOnce(&mut Writer)) {
+    let asked = |out: &mut Writer, name| echo::write(out, head.echo.as_ref(), name);
     out.key("id");
     out.text(&head.id);
     out.key("object");
@@ -65,41 +67,33 @@ pub(super) fn answer(out: &mut Writer, head: &Head, state: State<'_>, items: imp
     }
     out.key("instructions");
     out.null();
-    out.key("max_output_tokens");
-    out.null();
+    asked(out, "max_output_tokens");
     out.key("model");
     out.text(&head.model);
     out.key("output");
     out.begin_array();
     items(out);
     out.end_array();
-    out.key("parallel_tool_calls");
-    out.bool(true);
-    for name in ["previous_response_id", "reasoning", "temperature"] {
-        out.key(name);
-        out.null();
-    }
+    asked(out, "parallel_tool_calls");
+    out.key("previous_response_id");
+    out.null();
+    asked(out, "reasoning");
+    asked(out, "temperature");
     out.key("store");
     out.bool(false);
-    out.key("text");
-    out.raw(br#"{"format":{"type":"text"}}"#);
-    out.key("tool_choice");
-    out.string("auto");
+    asked(out, "text");
+    asked(out, "tool_choice");
     out.key("tools");
     out.raw(b"[]");
-    out.key("top_p");
-    out.null();
-    out.key("truncation");
-    out.string("disabled");
+    asked(out, "top_p");
+    asked(out, "truncation");
     out.key("usage");
     match state.usage {
         Some(usage) => usage::encode(usage, out),
         None => out.null(),
     }
-    out.key("user");
-    out.null();
-    out.key("metadata");
-    out.raw(b"{}");
+    asked(out, "user");
+    asked(out, "metadata");
 }
 
 /// The id of reasoning that this vendor did not make begins so: the vendor would look for it and refuse it.

@@ -48,7 +48,7 @@ fn target(quirks: &Quirks) -> Target<'_> {
 
 pub(crate) fn context() -> StreamContext {
     let (request_id, model) = ("req-1".to_owned(), "chat".to_owned());
-    StreamContext { request_id, model, created: 1_700_000_000, include_usage: true }
+    StreamContext { request_id, model, created: 1_700_000_000, include_usage: true, echo: None }
 }
 
 /// Reads a body as the gateway does; model and stream may stand in the path.

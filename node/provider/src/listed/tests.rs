@@ -112,7 +112,8 @@ fn all_problems_of_a_row_are_reported() {
         ..row("https://a.b")
     };
     let expected = [
-        "dialects: is empty; name at least one of `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini`, `bedrock-converse`, `cohere-chat`",
+        "dialects: is empty; name at least one of `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini`, \
+             `bedrock-converse`, `cohere-chat`",
         "auth.header: `x api` is not a header name",
         "headers: `cookie` carries a credential; put the key into `keys` and its header into `auth`",
         "headers: `host` belongs to the connection; leave it out",
@@ -187,7 +188,11 @@ fn paths_of_listed_vendors() {
     check("openai", CHAT, "/v1/chat/completions");
     check("openai", Operation::Completions, "/v1/completions");
     check("openai", Operation::Embeddings, "/v1/embeddings");
+    check("openai", Operation::Responses, "/v1/responses");
     check("openai", MESSAGES, "none");
+    check("cohere", Operation::CohereChat, "/v2/chat");
+    check("cohere", Operation::Rerank, "/v2/rerank");
+    check("cohere", Operation::Embeddings, "/compatibility/v1/embeddings");
     check("anthropic", MESSAGES, "/v1/messages");
     check("anthropic", CHAT, "none");
     check("anthropic", Operation::Embeddings, "none");

@@ -49,7 +49,8 @@ fn rows_of_the_document_are_checked() {
     check(
         "providers: { x: { base_url: \"http://169.254.169.254\", dialects: [] } }",
         &[
-            "providers.x.dialects: is empty; name at least one of `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini`, `bedrock-converse`, `cohere-chat`",
+            "providers.x.dialects: is empty; name at least one of `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini`, \
+             `bedrock-converse`, `cohere-chat`",
             "providers.x.base_url: is a link-local or metadata address, which is never allowed",
         ],
     );
