@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic here is a failed test")]
 
 mod bad_input;
+mod dialects;
 mod failover;
 mod pass;
 mod streams;
