@@ -226,7 +226,7 @@ async fn a_strict_request_is_told_whole_or_not_at_all() {
     let answer = bed.ask(CHAT, &[], ask.clone()).await;
     assert_eq!(
         (answer.header("x-trestle-model"), answer.header("x-trestle-dropped")),
-        ("claude-sonnet-4-5", "seed, usage.service_tier")
+        ("claude-sonnet-4-5", "seed")
     );
     // The next target can be told all.
     for strict in [("x-trestle-strict", "true"), ("x-api-key", "abc")] {
