@@ -139,7 +139,12 @@ def anthropic_client():
         yield client
 
 
-# Read with the first call of a client.
+# Amazon's client looks for credentials in files and at the metadata service of the machine: it must find none there,
+# and must not ask. The token is read with the first call of a client.
+for name in [name for name in os.environ if name.startswith("AWS_")]:
+    del os.environ[name]
+os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
+os.environ["AWS_CONFIG_FILE"] = os.environ["AWS_SHARED_CREDENTIALS_FILE"] = os.devnull
 os.environ["AWS_BEARER_TOKEN_BEDROCK"] = KEY
 FRONT = tls.front(URL)
 

@@ -102,10 +102,9 @@ pub(super) fn events(answer: &Answer, model: &str, shape: &Shape<'_>) -> Events 
     if let Some(fields) = shape.fields(&answer.stop, "/delta/stop_sequence") {
         stop["additionalModelResponseFields"] = fields;
     }
-    let mut end = vec![event("messageStop", stop)];
+    let mut metadata = json!({ "metrics": { "latencyMs": 412 } });
     if !shape.behaviour.has("no_usage") {
-        let metadata = json!({ "metrics": { "latencyMs": 412 }, "usage": usage(answer) });
-        end.push(event("metadata", metadata));
+        metadata["usage"] = usage(answer);
     }
     let forced = forced_error(&Bedrock, shape.behaviour, model);
     let fault = forced.unwrap_or_else(|| error::forced_error(Some("overloaded"), None, model));
@@ -113,7 +112,7 @@ pub(super) fn events(answer: &Answer, model: &str, shape: &Shape<'_>) -> Events 
         framing: Framing::EventStream,
         start: vec![event("messageStart", json!({ "role": "assistant" }))],
         content,
-        end,
+        end: vec![event("messageStop", stop), event("metadata", metadata)],
         error: vec![Event::named(error::exception(&fault), Bedrock.render(&fault, ""))],
         // The vendor has none.
         keepalive: "",
