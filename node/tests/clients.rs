@@ -29,7 +29,8 @@ fn document(mock: &str) -> String {
         let keys = format!("[{{ name: main, value: \"{key}\" }}]");
         format!("  {name}: {{ {like}, base_url: \"{mock}{path}\", keys: {keys}, {more} }}\n")
     };
-    let limited = |like: &str| provider(&format!("limited-{like}"), like, "mock:status=429;retry_after=60", "");
+    let limited =
+        |like: &str| provider(&format!("limited-{like}"), like, "mock:status=429;retry_after=60", "");
     let providers = [
         provider("openai", "openai", UPSTREAM_KEY, "models: [gpt-4o-mini]"),
         provider("anthropic", "anthropic", UPSTREAM_KEY, "models: [claude-sonnet-4-5]"),

@@ -2,7 +2,7 @@
 
 use super::{
     answers::{self, has_call, redacted, response, signed, usage},
-    json::{closed_schema, number, schema, text, word},
+    json::{closed_schema, number, text, word},
     requests::{attachment, bare, block, call, function, message},
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
