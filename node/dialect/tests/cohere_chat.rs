@@ -209,7 +209,13 @@ fn arguments(index: u64, text: &str) -> Value {
 }
 
 fn context() -> StreamContext {
-    StreamContext { request_id: "r".to_owned(), model: "m".to_owned(), created: 1, include_usage: true }
+    StreamContext {
+        request_id: "r".to_owned(),
+        model: "m".to_owned(),
+        created: 1,
+        include_usage: true,
+        echo: None,
+    }
 }
 
 /// The events in short.

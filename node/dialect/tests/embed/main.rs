@@ -34,7 +34,7 @@ fn model(form: Form) -> &'static str {
 
 fn context() -> StreamContext {
     let (request_id, model) = ("req-1".to_owned(), "chat".to_owned());
-    StreamContext { request_id, model, created: 1, include_usage: true }
+    StreamContext { request_id, model, created: 1, include_usage: true, echo: None }
 }
 
 fn try_decode(form: Form, body: &str) -> Result<Request, Refusal> {
