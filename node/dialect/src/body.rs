@@ -1,6 +1,10 @@
 //! The body of a translated request: members by name, under the quirks and parameters of the target.
 
-use crate::{Dialect, Encoded, Target, dropped, foreign, ir::Attachment, json::Writer};
+use crate::{
+    Dialect, Encoded, Refusal, Target, dropped, foreign,
+    ir::{Attachment, ToolKind},
+    json::Writer,
+};
 
 /// A request that is being written: the top-level object is open until `finish`.
 pub(crate) struct Body<'a> {
@@ -63,6 +67,17 @@ impl<'a> Body<'a> {
             Some(_) => {}
             None => self.drop(attachment.name.plain()),
         }
+    }
+
+    /// Writes a tool that is not a function as it came, where it is of this dialect; refuses it elsewhere.
+    pub(crate) fn own_tool(&mut self, kind: &ToolKind, index: usize, own: Dialect) -> Result<(), Refusal> {
+        let ToolKind::Opaque { dialect, json } = kind else { return Ok(()) };
+        if *dialect != own {
+            let what = format!("a tool of this type exists only in {}", dialect.name());
+            return Err(Refusal::invalid(format!("tools[{index}]"), what));
+        }
+        self.out.json(json);
+        Ok(())
     }
 
     /// Writes the target's parameters and closes the object.

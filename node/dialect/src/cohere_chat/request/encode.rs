@@ -240,16 +240,8 @@ fn write_strict(body: &mut Body<'_>, tools: &[&Tool]) {
 }
 
 fn write_tool(body: &mut Body<'_>, tool: &Tool, index: usize) -> Result<(), Refusal> {
-    let (name, description, parameters) = match &tool.kind {
-        ToolKind::Function { name, description, parameters, .. } => (name, description, parameters),
-        ToolKind::Opaque { dialect, json } if *dialect == SELF => {
-            body.out.json(json);
-            return Ok(());
-        }
-        ToolKind::Opaque { dialect, .. } => {
-            let what = format!("a tool of this type exists only in {}", dialect.name());
-            return Err(Refusal::invalid(format!("tools[{index}]"), what));
-        }
+    let ToolKind::Function { name, description, parameters, .. } = &tool.kind else {
+        return body.own_tool(&tool.kind, index, SELF);
     };
     let out = &mut body.out;
     out.begin_object();

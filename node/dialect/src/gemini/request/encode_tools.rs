@@ -32,14 +32,7 @@ pub(super) fn write_tools(body: &mut Body<'_>, request: &Request) -> Result<(), 
             body.out.end_object();
         }
         for (i, tool) in request.tools.iter().enumerate() {
-            match &tool.kind {
-                ToolKind::Function { .. } => {}
-                ToolKind::Opaque { dialect, json } if *dialect == SELF => body.out.json(json),
-                ToolKind::Opaque { dialect, .. } => {
-                    let what = format!("a tool of this type exists only in {}", dialect.name());
-                    return Err(Refusal::invalid(format!("tools[{i}]"), what));
-                }
-            }
+            body.own_tool(&tool.kind, i, SELF)?;
         }
         body.out.end_array();
     }
