@@ -5,6 +5,7 @@
 mod bad_input;
 mod failover;
 mod pass;
+mod responses_and_cohere;
 mod streams;
 mod support;
 mod transport;
