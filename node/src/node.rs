@@ -26,6 +26,9 @@ use trestle_gateway::{Gateway, Options};
 /// How often a drain looks whether it is done.
 const DRAIN_POLL: Duration = Duration::from_millis(20);
 
+/// How long a start waits for credentials that are fetched; those that are late are told to the requests that need them.
+const CREDENTIALS_WAIT: Duration = Duration::from_secs(5);
+
 /// How long the request log may take to be written at the end.
 const LOG_FLUSH: Duration = Duration::from_secs(5);
 
@@ -85,6 +88,7 @@ async fn serve(
     let options = Options { threads: settings.threads, log: Some(Box::new(std::io::stdout())) };
     let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
     control.drive(gateway.clone());
+    gateway.credentials_settled(CREDENTIALS_WAIT).await;
     let reload = Reload::install(control.clone(), tls.clone())?;
     let (drain, draining) = watch::channel(false);
     let health = Health::new(gateway.clone(), draining.clone());

@@ -26,6 +26,8 @@ const UPSTREAM_KEY: &str = "sk-upstream";
 fn document(mock: &str) -> String {
     let provider = |name: &str, like: &str, key: &str, more: &str| {
         let (like, path) = match like {
+            "bedrock" => ("like: bedrock, variables: { region: us-east-1 }".to_owned(), ""),
+            "gemini" => ("like: gemini".to_owned(), "/v1beta"),
             "chat" => ("dialects: [openai-chat]".to_owned(), "/v1"),
             "responses-only" => ("dialects: [openai-responses]".to_owned(), "/v1"),
             "cohere" => ("like: cohere".to_owned(), "/v2"),
@@ -39,12 +41,16 @@ fn document(mock: &str) -> String {
     let providers = [
         provider("openai", "openai", UPSTREAM_KEY, "models: [gpt-4o-mini]"),
         provider("anthropic", "anthropic", UPSTREAM_KEY, "models: [claude-sonnet-4-5]"),
+        provider("gemini", "gemini", UPSTREAM_KEY, "models: [gemini-2.5-flash]"),
+        provider("bedrock", "bedrock", UPSTREAM_KEY, ""),
         provider("chat", "chat", UPSTREAM_KEY, ""),
         provider("responses-only", "responses-only", UPSTREAM_KEY, ""),
         provider("cohere", "cohere", UPSTREAM_KEY, ""),
         provider("broken", "openai", "mock:status=500", ""),
         limited("openai"),
         limited("anthropic"),
+        limited("gemini"),
+        limited("bedrock"),
         limited("chat"),
         limited("responses-only"),
         limited("cohere"),

@@ -19,7 +19,7 @@ const EDGES: [(&str, &[&str]); 10] = [
     ("trestle-catalog", &[]),
     ("trestle-provider", &["trestle-dialect"]),
     ("trestle-config", &["trestle-catalog", "trestle-dialect", "trestle-provider"]),
-    ("trestle-gateway", &["trestle-config", "trestle-dialect", "trestle-provider"]),
+    ("trestle-gateway", &["trestle-catalog", "trestle-config", "trestle-dialect", "trestle-provider"]),
     (
         "trestle",
         &["trestle-cluster", "trestle-config", "trestle-dialect", "trestle-gateway", "trestle-provider"],

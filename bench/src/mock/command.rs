@@ -10,7 +10,7 @@ use clap::Args;
 use super::behaviour::SETTINGS;
 use super::listen::{Mock, Options, Pem};
 
-/// A mock of the APIs of OpenAI, Anthropic and Cohere that misbehaves on demand.
+/// A mock of the APIs of OpenAI, Anthropic, Bedrock, Gemini and Cohere that misbehaves on demand.
 #[derive(Args, Debug)]
 pub struct Command {
     /// Where to listen; port 0 takes a free one.

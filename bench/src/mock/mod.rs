@@ -1,10 +1,12 @@
-//! A mock upstream: answers as OpenAI, Anthropic and Cohere do, misbehaves on demand, records what it received.
+//! A mock upstream: answers as OpenAI, Anthropic, Bedrock, Gemini and Cohere do, misbehaves on demand, records what it
+//! received.
 //!
 //! A request chooses how it is treated by the header `x-mock: name=value,name=value`, by its API key
 //! (`mock:status=429;retry_after=2`), by its model (`gpt-4o-mini+status=500`), or by the next step of a script
 //! (`POST /_mock/script`). [`SETTINGS`] lists all names.
 
 mod anthropic;
+mod bedrock;
 mod behaviour;
 mod body;
 mod canned;
@@ -13,12 +15,15 @@ mod command;
 mod compose;
 mod control;
 mod encode;
+mod endpoint;
+mod gemini;
 mod listen;
 mod openai;
 mod record;
 mod schema;
 mod script;
 mod serve;
+mod shape;
 mod stream;
 mod vendor;
 

@@ -30,7 +30,8 @@ fn build(schema: &Value, root: &Value, text: &str, depth: usize) -> Value {
         }
     }
     let kind = schema.get("type").map(|kind| kind.get(0).unwrap_or(kind));
-    match kind.and_then(Value::as_str) {
+    // Gemini's own words are the same in upper case.
+    match kind.and_then(Value::as_str).map(str::to_ascii_lowercase).as_deref() {
         Some("string") => Value::from(text),
         Some("integer") => Value::from(1),
         Some("number") => Value::from(1.5),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, request};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, request};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use tokio::time::sleep;
@@ -14,10 +14,11 @@ use tokio::time::sleep;
 use super::behaviour::Behaviour;
 use super::body::{ResetFlag, Step, Steps};
 use super::encode::Encoder;
+use super::endpoint::Endpoint;
 use super::record::{Recorded, Recorder, Ticket};
 use super::script::Script;
 use super::vendor::{Reply, Vendor, VendorError, forced_error, fresh_id};
-use super::{anthropic, cohere, control, openai, stream};
+use super::{anthropic, bedrock, cohere, control, gemini, openai, stream};
 
 /// Body bytes that are accepted.
 const BODY_BYTES_MAX: usize = 256 << 20;
@@ -27,72 +28,6 @@ const BODY_BYTES_MAX: usize = 256 << 20;
 pub(super) struct Upstream {
     pub(super) recorder: Arc<Recorder>,
     pub(super) script: Script,
-}
-
-/// What a path leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Endpoint {
-    Chat,
-    Responses,
-    Messages,
-    CountTokens,
-    Completions,
-    Embeddings,
-    Images,
-    Speech,
-    Moderations,
-    CohereChat,
-    CohereEmbed,
-    Rerank,
-    Models,
-    Model(String),
-    Unknown,
-}
-
-impl Endpoint {
-    /// Any prefix is accepted, as base URLs differ (`/v1`, `/openai/v1`, ...).
-    fn find(method: &Method, path: &str) -> Self {
-        let post = method == Method::POST;
-        match path {
-            _ if post && path.ends_with("/chat/completions") => Self::Chat,
-            _ if post && path.ends_with("/responses") => Self::Responses,
-            _ if post && path.ends_with("/completions") => Self::Completions,
-            _ if post && path.ends_with("/messages") => Self::Messages,
-            _ if post && path.ends_with("/messages/count_tokens") => Self::CountTokens,
-            _ if post && path.ends_with("/images/generations") => Self::Images,
-            _ if post && path.ends_with("/audio/speech") => Self::Speech,
-            _ if post && path.ends_with("/moderations") => Self::Moderations,
-            _ if post && path.ends_with("/embeddings") => Self::Embeddings,
-            _ if post && path.ends_with("/chat") => Self::CohereChat,
-            _ if post && path.ends_with("/embed") => Self::CohereEmbed,
-            _ if post && path.ends_with("/rerank") => Self::Rerank,
-            _ if method == Method::GET && path.ends_with("/models") => Self::Models,
-            _ if method == Method::GET => match path.split_once("/models/") {
-                Some((_, id)) if !id.is_empty() => Self::Model(id.to_owned()),
-                _ => Self::Unknown,
-            },
-            _ => Self::Unknown,
-        }
-    }
-
-    fn vendor(&self, headers: &HeaderMap) -> &'static dyn Vendor {
-        let anthropic = match self {
-            Self::CohereChat | Self::CohereEmbed | Self::Rerank => return &cohere::Cohere,
-            Self::Messages | Self::CountTokens => true,
-            Self::Models | Self::Model(_) | Self::Unknown => headers.contains_key("anthropic-version"),
-            _ => false,
-        };
-        if anthropic { &anthropic::Anthropic } else { &openai::OpenAi }
-    }
-
-    /// The model that is asked for, wherever the vendor has it named.
-    fn model(&self, body: &[u8]) -> String {
-        #[derive(serde::Deserialize)]
-        struct Named {
-            model: String,
-        }
-        serde_json::from_slice::<Named>(body).map(|named| named.model).unwrap_or_default()
-    }
 }
 
 /// Answers one request. `reset` makes its connection end in a reset.
@@ -115,7 +50,7 @@ pub(super) async fn handle(
         return Ok(control::plain(StatusCode::OK, "text/plain", "ok\n".to_owned()));
     }
     let ticket = upstream.recorder.begin(recorded(&head, body.clone()));
-    let endpoint = Endpoint::find(&head.method, path);
+    let endpoint = Endpoint::find(&head.method, &head.uri, &head.headers);
     let behaviour = match behaviour(&upstream, &head, &endpoint.model(&body)) {
         Ok(behaviour) => behaviour,
         Err(problem) => {
@@ -153,7 +88,7 @@ fn recorded(head: &request::Parts, body: Bytes) -> Recorded {
     }
 }
 
-fn header<'a>(head: &'a request::Parts, name: &str) -> &'a str {
+pub(super) fn header<'a>(head: &'a request::Parts, name: &str) -> &'a str {
     head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
@@ -164,9 +99,12 @@ fn api_key(head: &request::Parts) -> &str {
     let signed = signed.and_then(|rest| rest.split('/').next());
     let bearer = authorization.strip_prefix("Bearer ").unwrap_or_default().trim();
     let others = ["x-api-key", "x-goog-api-key", "api-key"].map(|name| header(head, name));
+    let query = head.uri.query().unwrap_or_default();
+    let in_query = query.split('&').find_map(|pair| pair.strip_prefix("key="));
     [signed.unwrap_or_default(), bearer]
         .into_iter()
         .chain(others)
+        .chain(in_query)
         .find(|key| !key.is_empty())
         .unwrap_or_default()
 }
@@ -187,12 +125,7 @@ fn answer(
     behaviour: &Behaviour,
 ) -> Result<Reply, VendorError> {
     let vendor = endpoint.vendor(&head.headers);
-    let known_key = match endpoint {
-        Endpoint::Chat | Endpoint::Responses | Endpoint::Completions | Endpoint::Embeddings => {
-            header(head, "authorization").strip_prefix("Bearer ").is_some_and(|key| !key.trim().is_empty())
-        }
-        _ => !api_key(head).is_empty(),
-    };
+    let known_key = endpoint.has_key(head, api_key(head));
     if !known_key && !behaviour.has("no_auth") {
         return Err(vendor.missing_key());
     }
@@ -214,6 +147,13 @@ fn answer(
         Endpoint::Rerank if head.uri.path().ends_with("/v1/rerank") => cohere::rerank(body, "1"),
         Endpoint::Rerank => cohere::rerank(body, "2"),
         Endpoint::CountTokens => anthropic::count_tokens(body),
+        Endpoint::Converse { model, stream } => bedrock::converse((model, *stream), body, behaviour),
+        Endpoint::Generate { model, stream } => gemini::generate((model, *stream), body, behaviour),
+        Endpoint::GeminiCount(model) => gemini::count_tokens(model, body),
+        Endpoint::Embed(model) => gemini::embed(model, body),
+        Endpoint::BatchEmbed(model) => gemini::batch_embed(model, body),
+        Endpoint::GeminiModels => Ok(Reply::Whole(gemini::models())),
+        Endpoint::GeminiModel(id) => Ok(Reply::Whole(gemini::model(id))),
         Endpoint::Models if head.headers.contains_key("anthropic-version") => {
             Ok(Reply::Whole(anthropic::models()))
         }
@@ -222,7 +162,7 @@ fn answer(
             Ok(Reply::Whole(anthropic::model(id)))
         }
         Endpoint::Model(id) => Ok(Reply::Whole(openai::model(id))),
-        Endpoint::Unknown => Err(vendor.unknown_path(head.method.as_str(), head.uri.path())),
+        Endpoint::Unknown(_) => Err(vendor.unknown_path(head.method.as_str(), head.uri.path())),
     }
 }
 
@@ -271,8 +211,9 @@ impl Outcome {
         }
         if let Err(error) = &self.answer
             && let Some((name, value)) = self.vendor.error_header(error)
+            && let Ok(value) = HeaderValue::try_from(value)
         {
-            headers.insert(name, HeaderValue::from_static(value));
+            headers.insert(name, value);
         }
         if let Ok(Reply::Stream(_)) = &self.answer {
             headers.insert("cache-control", HeaderValue::from_static("no-cache"));
@@ -293,26 +234,5 @@ fn vendor_headers(vendor: &dyn Vendor, request_id: &str, headers: &mut HeaderMap
     }
     for (name, value) in vendor.headers() {
         headers.insert(*name, HeaderValue::from_static(value));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_lead_to_endpoints() {
-        let check = |method: Method, path: &str, expected| {
-            assert_eq!(Endpoint::find(&method, path), expected, "{method} {path}");
-        };
-        check(Method::POST, "/v1/chat/completions", Endpoint::Chat);
-        check(Method::POST, "/openai/v1/chat/completions", Endpoint::Chat);
-        check(Method::POST, "/v1/responses", Endpoint::Responses);
-        check(Method::POST, "/v1/completions", Endpoint::Completions);
-        check(Method::POST, "/v1/messages", Endpoint::Messages);
-        check(Method::POST, "/v2/chat", Endpoint::CohereChat);
-        check(Method::POST, "/v2/rerank", Endpoint::Rerank);
-        check(Method::GET, "/v1/models/a/b", Endpoint::Model("a/b".into()));
-        check(Method::GET, "/v1/messages", Endpoint::Unknown);
     }
 }

@@ -24,11 +24,18 @@ pub(crate) fn steps(events: Events, behaviour: &Behaviour) -> VecDeque<Step> {
         if at > 0 {
             out.pause();
         }
-        let bytes: Vec<u8> = group.iter().flat_map(|event| framed(framing, event, behaviour)).collect();
-        out.write(&bytes);
+        let numbered = group.iter().zip(at * burst..);
+        let bytes = numbered.flat_map(|(event, number)| framed(framing, (event, number), behaviour));
+        out.write(&bytes.collect::<Vec<_>>());
     }
     match fault {
-        Ending::Complete => out.end(),
+        Ending::Complete => {
+            if framing == Framing::Array {
+                out.write(b"]");
+            }
+            out.end();
+        }
+        Ending::Early => out.end(),
         Ending::Keepalive if keepalive.is_empty() => out.steps.push_back(Step::Silence),
         Ending::Keepalive => {
             let gap = Duration::from_millis(behaviour.number("gap_ms").unwrap_or(50).max(1));
@@ -48,6 +55,8 @@ pub(crate) fn steps(events: Events, behaviour: &Behaviour) -> VecDeque<Step> {
 
 enum Ending {
     Complete,
+    /// Clean, but without the vendor's end mark.
+    Early,
     Keepalive,
     Fault(Step),
 }
@@ -67,7 +76,7 @@ fn arranged(events: Events, behaviour: &Behaviour) -> (Vec<Event>, Ending) {
         return (start.into_iter().chain(first(count, content)).chain(error).collect(), Ending::Complete);
     }
     if let Some(count) = until("close_mid") {
-        return (start.into_iter().chain(first(count, content)).collect(), Ending::Complete);
+        return (start.into_iter().chain(first(count, content)).collect(), Ending::Early);
     }
     for (name, step) in [("silent_mid", Step::Silence), ("reset_mid", Step::Reset), ("cut_mid", Step::Cut)] {
         if let Some(count) = until(name) {
@@ -83,11 +92,15 @@ fn arranged(events: Events, behaviour: &Behaviour) -> (Vec<Event>, Ending) {
     ([start, content, end].concat(), Ending::Complete)
 }
 
-/// One event as it is sent.
-fn framed(framing: Framing, event: &Event, behaviour: &Behaviour) -> Vec<u8> {
+/// One event as it is sent, with its number.
+fn framed(framing: Framing, (event, number): (&Event, usize), behaviour: &Behaviour) -> Vec<u8> {
     match framing {
         Framing::Sse => sse(event, behaviour).into_bytes(),
         Framing::EventStream => message(event),
+        Framing::Array => {
+            let before = if number == 0 { "[" } else { ",\r\n" };
+            format!("{before}{}", event.data).into_bytes()
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What both vendors' answers have in common: the error, the event, the reply; and small things they share.
+//! What all vendors' answers have in common: the error, the event, the reply; and small things they share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,7 +22,7 @@ pub(crate) trait Vendor: Sync {
     fn render(&self, error: &VendorError, request_id: &str) -> String;
 
     /// A header that only errors have.
-    fn error_header(&self, _error: &VendorError) -> Option<(&'static str, &'static str)> {
+    fn error_header(&self, _error: &VendorError) -> Option<(&'static str, String)> {
         None
     }
 
@@ -90,6 +90,8 @@ pub(crate) enum Framing {
     Sse,
     /// Amazon's binary messages; the name is the event's type, or that of an exception.
     EventStream,
+    /// The elements of one JSON array.
+    Array,
 }
 
 impl Framing {
@@ -98,6 +100,7 @@ impl Framing {
         match self {
             Self::Sse => "text/event-stream; charset=utf-8",
             Self::EventStream => "application/vnd.amazon.eventstream",
+            Self::Array => "application/json; charset=UTF-8",
         }
     }
 }
@@ -159,7 +162,7 @@ pub(crate) fn sniffed(data: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The media types of images that both vendors take.
+/// The media types of images that OpenAI and Anthropic take.
 pub(crate) const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 /// Decodes base64; nothing where it is empty or malformed.

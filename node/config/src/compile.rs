@@ -2,6 +2,8 @@
 
 mod caller;
 mod catalog;
+mod cloud;
+mod credential;
 mod group;
 mod limits;
 mod provider;

@@ -1,5 +1,6 @@
 //! The document's types: what an operator writes. The JSON Schema is generated from them.
 
+use crate::{AwsKey, EntraKey, GoogleKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
@@ -40,6 +41,8 @@ pub struct ProviderEntry {
     pub keys: Vec<ProviderKey>,
     /// Paths, where they differ; the others stay the row's.
     pub endpoints: Option<Endpoints>,
+    /// What stands for `{name}` in `base_url` and `endpoints`, such as `region`.
+    pub variables: BTreeMap<String, String>,
     /// Headers that are always sent (beside the row's).
     pub headers: BTreeMap<String, String>,
     /// Headers of the client that go on to it (beside the row's).
@@ -58,6 +61,9 @@ pub struct ProviderEntry {
     pub retries: Retries,
     /// TLS towards it.
     pub tls: TlsEntry,
+    /// The URL of a proxy on the way to it, with user and password if it wants them: `env:NAME`, `file:PATH`, or the URL
+    /// itself.
+    pub proxy: Option<ProxyUrl>,
     /// HTTP/2 without TLS (prior knowledge); with TLS the version is negotiated.
     pub http2: Option<bool>,
     /// Private addresses are refused for URLs with a host name that resolves to them, unless this is set. Addresses
@@ -67,36 +73,75 @@ pub struct ProviderEntry {
     pub mock: Option<MockFaults>,
 }
 
-/// A key of a vendor.
+/// A key of a vendor: a value, or the credentials of a cloud.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderKey {
     /// For logs and metrics.
     pub name: String,
     /// `env:NAME`, `file:PATH`, or the key itself.
-    pub value: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Credentials of AWS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aws: Option<AwsKey>,
+    /// Credentials of Google.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub google: Option<GoogleKey>,
+    /// Credentials of Microsoft Entra.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entra: Option<EntraKey>,
     /// Its share among the keys.
     #[serde(default = "one")]
     pub weight: u32,
+}
+
+impl ProviderKey {
+    /// A key with a value.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        let value = Some(value.into());
+        Self { name: name.into(), value, aws: None, google: None, entra: None, weight: 1 }
+    }
 }
 
 impl fmt::Debug for ProviderKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProviderKey")
             .field("name", &self.name)
-            .field("value", &shown(&self.value))
+            .field("value", &self.value.as_deref().map(shown))
+            .field("aws", &self.aws)
+            .field("google", &self.google)
+            .field("entra", &self.entra)
             .field("weight", &self.weight)
             .finish()
     }
 }
 
 /// References may be shown, the secret itself never.
-fn shown(value: &str) -> &str {
+pub(crate) fn shown(value: &str) -> &str {
     if value.starts_with("env:") || value.starts_with("file:") { value } else { "..." }
 }
 
 const fn one() -> u32 {
     1
+}
+
+/// The URL of a proxy, or a reference to it; it may hold a password.
+#[derive(Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ProxyUrl(pub String);
+
+impl ProxyUrl {
+    /// Whether a value of `proxy` is, or stands for, a secret: a URL with a user and password, or one that is elsewhere.
+    pub(crate) fn is_secret(value: &str) -> bool {
+        value.contains('@') || !value.contains("://")
+    }
+}
+
+impl fmt::Debug for ProxyUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if Self::is_secret(&self.0) { shown(&self.0) } else { &self.0 })
+    }
 }
 
 /// TLS towards a provider.

@@ -2,7 +2,7 @@
 //! was written, and what is not set follows later defaults.
 
 use crate::{
-    CallerKey, Document, MockFaults, Problem, Problems, ProviderEntry, Retries, Settings, Timeouts,
+    CallerKey, Document, MockFaults, Problem, Problems, ProviderEntry, ProxyUrl, Retries, Settings, Timeouts,
     parse::{self, Read},
     path::Path,
     structure,
@@ -190,22 +190,67 @@ pub fn dump(document: &Document) -> Result<Value, Problems> {
     Ok(collect(entities.iter().map(|entity| (entity.kind, entity.id.as_str(), entity.value.clone()))).value)
 }
 
+/// Where a key of a provider holds secrets.
+const KEY_SECRETS: [&[&str]; 5] = [
+    &["value"],
+    &["aws", "secret_access_key"],
+    &["aws", "session_token"],
+    &["google", "credentials"],
+    &["entra", "client_secret"],
+];
+
 /// The values of an entity that stand for secrets of others, each with its path: references, sealed, or in clear.
 pub fn secret_values(entity: &mut Entity) -> Vec<(String, &mut String)> {
-    let (root, mut found) = (Path::Root, Vec::new());
-    if entity.kind == Kind::Provider
-        && let Some(keys) = entity.value.get_mut("keys").and_then(Value::as_array_mut)
-    {
-        let path = root.member(entity.kind.name());
-        let path = path.member(&entity.id);
-        let path = path.member("keys");
-        for (index, key) in keys.iter_mut().enumerate() {
-            if let Some(Value::String(value)) = key.get_mut("value") {
-                found.push((path.item(index).member("value").to_string(), value));
+    let mut found = Vec::new();
+    if entity.kind != Kind::Provider {
+        return found;
+    }
+    let root = Path::Root;
+    let path = root.member(entity.kind.name());
+    let path = path.member(&entity.id);
+    for (name, member) in entity.value.as_object_mut().into_iter().flatten() {
+        let path = path.member(name);
+        match member {
+            Value::String(url) if name == "proxy" && ProxyUrl::is_secret(url) => {
+                found.push((path.to_string(), url))
             }
+            Value::Array(keys) if name == "keys" => {
+                for (index, key) in keys.iter_mut().enumerate() {
+                    secrets_of(key, &path.item(index), &KEY_SECRETS, &mut found);
+                }
+            }
+            _ => {}
         }
     }
     found
+}
+
+/// The texts at these places, each walked to alone, as all of them are handed out at once.
+fn secrets_of<'v>(
+    value: &'v mut Value,
+    path: &Path<'_>,
+    places: &[&[&str]],
+    found: &mut Vec<(String, &'v mut String)>,
+) {
+    match value {
+        Value::String(text) if places.iter().any(|place| place.is_empty()) => {
+            found.push((path.to_string(), text))
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                let inner: Vec<&[&str]> = places
+                    .iter()
+                    .filter_map(|place| {
+                        place.split_first().filter(|(first, _)| *first == name).map(|(_, rest)| rest)
+                    })
+                    .collect();
+                if !inner.is_empty() {
+                    secrets_of(member, &path.member(name), &inner, found);
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 impl Entity {

@@ -3,7 +3,13 @@
 mod document;
 pub use document::{
     CallerKey, Document, Fallback, MockFaults, ModelGroup, OnDisconnect, PreviousKey, ProviderEntry,
-    ProviderKey, Retries, Settings, Strategy, TargetEntry, Timeouts, TlsEntry,
+    ProviderKey, ProxyUrl, Retries, Settings, Strategy, TargetEntry, Timeouts, TlsEntry,
+};
+
+mod cloud;
+pub use cloud::{
+    AwsAssumeRole, AwsContainer, AwsInstance, AwsKey, AwsWebIdentity, EntraKey, EntraManagedIdentity,
+    GoogleKey, GoogleMetadata,
 };
 
 mod problem;

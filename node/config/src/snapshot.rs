@@ -5,7 +5,7 @@ use http::{HeaderName, HeaderValue};
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use trestle_catalog::{Catalog, Model};
 use trestle_dialect::{Dialect, Quirks, ir::Json};
-use trestle_provider::Provider;
+use trestle_provider::{Provider, Proxy, credential::Spec};
 
 /// Compiled configuration.
 #[derive(Debug, Default, Clone)]
@@ -45,6 +45,8 @@ pub struct ProviderConfig {
     pub keys_missing: bool,
     /// How it departs from its dialects.
     pub quirks: Quirks,
+    /// Members that every body gets.
+    pub params: Vec<(String, Json)>,
     /// Headers of the client that go on to it.
     pub forward_headers: Vec<HeaderName>,
     /// Models that `/v1/models` shows for it.
@@ -61,6 +63,8 @@ pub struct ProviderConfig {
     pub tls_ca: Option<Arc<str>>,
     /// The name to expect in the certificate, if it is not the host.
     pub tls_server_name: Option<Box<str>>,
+    /// A proxy on the way to it.
+    pub proxy: Option<Arc<Proxy>>,
     /// HTTP/2 without TLS.
     pub http2_prior_knowledge: bool,
     /// May be at a private address.
@@ -87,8 +91,10 @@ pub struct Credential {
     pub weight: u32,
     /// The header that presents it (value marked sensitive).
     pub header: Option<(HeaderName, HeaderValue)>,
+    /// How it is fetched, for one that is not known but issued by a cloud.
+    pub spec: Option<Arc<Spec>>,
     /// Tells whether it is still the same key after a change of the document, without telling the key: the
-    /// SHA-256 of provider, name and value.
+    /// SHA-256 of provider, name and value; for one that is fetched, of what is written in the document.
     pub fingerprint: [u8; 32],
 }
 
@@ -202,7 +208,7 @@ impl TargetConfig {
             provider: Arc::clone(provider),
             model: model.into(),
             weight: 1,
-            params: Vec::new(),
+            params: provider.params.clone(),
             times: provider.times,
             retries: provider.retries,
             listed: listed == Listed::Yes,

@@ -20,10 +20,10 @@ impl<'a> Body<'a> {
         body
     }
 
-    /// Opens the object and writes the model.
+    /// Opens the object and writes the model, where it belongs into a body.
     pub(crate) fn new(target: &'a Target<'a>, bytes: usize) -> Self {
         let mut body = Self::without_model(target, bytes);
-        if body.member("model") {
+        if !target.quirks.model_in_path && body.member("model") {
             body.out.string(target.model);
         }
         body

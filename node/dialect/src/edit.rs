@@ -11,7 +11,9 @@ use std::sync::LazyLock;
 
 /// Sets the model and takes out what is ours. The common case; reads no message.
 pub(crate) fn model(envelope: &Envelope, target: &Target<'_>, edits: &mut Edits) {
-    if !envelope.get("model").is_some_and(|model| model.is_str(target.model)) {
+    if target.quirks.model_in_path {
+        edits.remove(envelope, "model");
+    } else if !envelope.get("model").is_some_and(|model| model.is_str(target.model)) {
         edits.set(envelope, "model", string(target.model));
     }
     edits.remove(envelope, "fallbacks");

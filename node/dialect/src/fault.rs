@@ -32,6 +32,20 @@ pub(crate) fn decode(status: u16, body: &Bytes) -> Fault {
     }
 }
 
+impl Fault {
+    /// The same error with its type, where that stands only in a header (`x-amzn-errortype`).
+    #[must_use]
+    pub fn with_type(mut self, header: &str) -> Self {
+        if self.code.is_none() {
+            let kind = amazon_type(Cow::Borrowed(header));
+            self.code = Some(bounded(&kind, WORD_BYTES_MAX));
+            let words = Words { kind: Some(kind), ..Words::default() };
+            self.category = classify(self.status, &words, &self.message);
+        }
+        self
+    }
+}
+
 /// Reads an error event inside of a stream; the status is the one that the vendor gives for the type.
 pub(crate) fn decode_event(data: &[u8]) -> Fault {
     match Raw::parse(data) {
@@ -174,7 +188,7 @@ fn classify(status: u16, words: &Words<'_>, message: &str) -> Category {
     if words.any(&["overloaded_error", "ModelNotReadyException"]) {
         return Category::Overloaded;
     }
-    if words.any(AMAZON_CREDENTIALS) {
+    if words.any(AMAZON_CREDENTIALS) || (status == 403 && says(CREDENTIALS)) {
         return Category::Authentication;
     }
     by_status(status)
@@ -208,6 +222,10 @@ const AMAZON_CREDENTIALS: &[&str] = &[
     "IncompleteSignatureException",
     "MissingAuthenticationTokenException",
 ];
+
+/// What Amazon says with a 403 where a key is at fault, and not what it may do.
+const CREDENTIALS: &[&str] =
+    &["make sure your api key is valid", "security token included in the request is"];
 
 const QUOTA: &[&str] = &[
     "credit balance is too low",
@@ -401,6 +419,27 @@ mod tests {
         assert!(long.message.len() <= MESSAGE_BYTES_MAX);
         assert_eq!(fault(500, r#"{"error":"boom"}"#).message, "boom");
         let _ = decode(500, &Bytes::from_static(&[0xff, 0xfe, 0]));
+    }
+
+    #[test]
+    fn types_in_headers_count_where_the_body_has_none() {
+        let check = |status, body: &str, header: &str, category, code: &str| {
+            let found = fault(status, body).with_type(header);
+            assert_eq!((found.category, found.code.as_deref()), (category, Some(code)), "{header}");
+        };
+        let plain = r#"{"message":"no"}"#;
+        check(
+            400,
+            plain,
+            "ServiceQuotaExceededException:http://x",
+            Category::Quota,
+            "ServiceQuotaExceededException",
+        );
+        check(429, plain, "ModelNotReadyException", Category::Overloaded, "ModelNotReadyException");
+        check(403, plain, "a.b#ExpiredTokenException", Category::Authentication, "ExpiredTokenException");
+        check(400, r#"{"message":"no","__type":"A"}"#, "B", Category::InvalidRequest, "A");
+        let key = r#"{"message":"Authentication failed: Please make sure your API Key is valid."}"#;
+        check(403, key, "AccessDeniedException", Category::Authentication, "AccessDeniedException");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! streams nothing waits. What waits is bounded: at the bound the open block is closed, and what still comes for it is
 //! lost.
 
-use crate::ir::{BlockStart, Citation, Delta};
+use crate::ir::{BlockStart, Citation, Delta, Event};
 use std::collections::VecDeque;
 
 /// Most bytes of events that wait for an earlier block.
@@ -45,6 +45,16 @@ struct Waiting {
 }
 
 impl InTurn {
+    /// Takes an event of a block; others are none of its business.
+    pub(crate) fn take(&mut self, event: &Event, go: &mut dyn FnMut(Step<'_>)) {
+        match event {
+            Event::BlockStart { index, block } => self.block_start(*index, block, go),
+            Event::Delta { index, delta } => self.delta(*index, delta, go),
+            Event::BlockStop { index } => self.block_stop(*index, go),
+            _ => {}
+        }
+    }
+
     /// A block opens.
     pub(crate) fn block_start(&mut self, index: u32, block: &BlockStart, go: &mut dyn FnMut(Step<'_>)) {
         let known = self.open == Some(index) || self.waiting.iter().any(|waiting| waiting.index == index);

@@ -20,7 +20,7 @@ mod hints;
 pub use hints::may_need;
 
 mod model_list;
-pub use model_list::model_list;
+pub use model_list::{ListedModel, model_info, model_list};
 
 mod target;
 pub use target::{MaxTokensMember, Quirks, Target};
@@ -33,13 +33,14 @@ pub use codec::{
 
 mod body;
 mod dropped;
+pub mod embed;
+
 mod edit;
 mod fault;
 mod foreign;
 mod in_turn;
 mod kind;
 mod read;
-mod turns;
 mod usage;
 
 mod anthropic_messages;
@@ -50,3 +51,4 @@ mod openai_chat;
 mod openai_responses;
 
 pub use bedrock_converse::error_type as bedrock_error_type;
+pub use gemini::name_model as name_gemini_model;

@@ -41,6 +41,8 @@ pub struct Quirks {
     pub adaptive_thinking: Vec<String>,
     /// Sent where a dialect requires an output limit and the client gave none, in tokens.
     pub default_max_tokens: u32,
+    /// The model stands in the path alone: the body has no `model`.
+    pub model_in_path: bool,
     /// Top-level members that the provider refuses; they are dropped and reported.
     pub drop: Vec<String>,
     /// Top-level members that the provider calls by another name: from, to.
@@ -61,6 +63,7 @@ impl Default for Quirks {
             echo_reasoning: false,
             adaptive_thinking: ["opus-4-6", "sonnet-4-6", "opus-4-7"].map(String::from).to_vec(),
             default_max_tokens: 4096,
+            model_in_path: false,
             drop: Vec::new(),
             rename: BTreeMap::new(),
             lacks: Features::NONE,

@@ -171,7 +171,20 @@ fn seed_request() -> impl Strategy<Value = Value> {
                 "content": [{"type": "image", "source": {"type": "base64", "data": "AA=="}}]}]}],
         "tools": [{"name": "f", "input_schema": {}}], "tool_choice": {"type": "any"},
         "thinking": {"type": "enabled", "budget_tokens": 2000}, "output_config": {"effort": "low"}});
-    let gemini = json!({"systemInstruction": {"parts": [{"text": "s"}]}, "contents": [
+    let bedrock = bedrock_converse::request();
+    prop_oneof![
+        mutated(openai),
+        mutated(anthropic),
+        mutated(gemini_request()),
+        mutated(responses_request()),
+        mutated(bedrock),
+        mutated(cohere_request()),
+        any_json()
+    ]
+}
+
+fn gemini_request() -> Value {
+    json!({"systemInstruction": {"parts": [{"text": "s"}]}, "contents": [
             {"role": "user", "parts": [{"text": "a"}, {"inlineData": {"mimeType": "image/png", "data": "AA-_"}}]},
             {"role": "model", "parts": [{"text": "t", "thought": true, "thoughtSignature": "c2ln"},
                 {"functionCall": {"id": "a", "name": "f", "args": {"x": 1}}, "thoughtSignature": "c2ln"}]},
@@ -184,8 +197,11 @@ fn seed_request() -> impl Strategy<Value = Value> {
             {"x": {"$ref": "#/$defs/a"}, "y": {"enum": ["a"], "format": "uri"}}, "required": ["x"]}}}}]}],
         "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
         "generationConfig": {"temperature": 1, "stopSequences": ["a"], "responseMimeType": "application/json",
-            "responseJsonSchema": {"allOf": [{"type": "object"}]}, "thinkingConfig": {"thinkingLevel": "LOW"}}});
-    let responses = json!({"model": "m", "instructions": "s", "input": [
+            "responseJsonSchema": {"allOf": [{"type": "object"}]}, "thinkingConfig": {"thinkingLevel": "LOW"}}})
+}
+
+fn responses_request() -> Value {
+    json!({"model": "m", "instructions": "s", "input": [
             {"role": "developer", "content": "d"},
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"},
                 {"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "auto"},
@@ -200,8 +216,11 @@ fn seed_request() -> impl Strategy<Value = Value> {
         "tools": [{"type": "function", "name": "f", "parameters": {}, "strict": false}],
         "tool_choice": {"type": "function", "name": "f"}, "reasoning": {"effort": "low", "summary": "auto"},
         "text": {"format": {"type": "json_schema", "name": "n", "schema": {}}, "verbosity": "low"},
-        "include": ["reasoning.encrypted_content"], "max_output_tokens": 5, "store": false});
-    let cohere = json!({"model": "m", "stream": true, "max_tokens": 5, "k": 1, "p": 1, "stop_sequences": ["a"],
+        "include": ["reasoning.encrypted_content"], "max_output_tokens": 5, "store": false})
+}
+
+fn cohere_request() -> Value {
+    json!({"model": "m", "stream": true, "max_tokens": 5, "k": 1, "p": 1, "stop_sequences": ["a"],
         "messages": [
             {"role": "system", "content": [{"type": "text", "text": "s"}]},
             {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x", "detail": "low"}}]},
@@ -214,17 +233,7 @@ fn seed_request() -> impl Strategy<Value = Value> {
         "documents": ["d", {"id": "i", "data": {"a": 1}}], "strict_tools": true, "logprobs": true,
         "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}], "tool_choice": "REQUIRED",
         "response_format": {"type": "json_object", "json_schema": {}}, "frequency_penalty": 2,
-        "thinking": {"type": "enabled", "token_budget": 5}, "safety_mode": "OFF"});
-    let bedrock = bedrock_converse::request();
-    prop_oneof![
-        mutated(openai),
-        mutated(anthropic),
-        mutated(gemini),
-        mutated(responses),
-        mutated(bedrock),
-        mutated(cohere),
-        any_json()
-    ]
+        "thinking": {"type": "enabled", "token_budget": 5}, "safety_mode": "OFF"})
 }
 
 fn seed_answer() -> impl Strategy<Value = Value> {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use trestle_dialect::{
     Dialect, Envelope, Quirks, Refusal, StreamContext, Target, inbound,
-    ir::{BlockKind, Event, StopReason, Usage},
+    ir::{Block, BlockKind, Citation, Event, Json, Response, StopReason, Text, Usage},
     json::Raw,
     outbound,
 };
@@ -208,6 +208,10 @@ fn arguments(index: u64, text: &str) -> Value {
     part("tool-call-delta", index, &json!({"tool_calls": {"function": {"arguments": text}}}))
 }
 
+fn context() -> StreamContext {
+    StreamContext { request_id: "r".to_owned(), model: "m".to_owned(), created: 1, include_usage: true }
+}
+
 /// The events in short.
 fn short(events: &[Event]) -> Vec<String> {
     let said = |event: &Event| {
@@ -278,6 +282,42 @@ fn only_its_own_end_ends_a_stream() {
         reader.decode(&event, &mut out).unwrap();
     }
     assert!(!reader.ended(), "the end of another dialect");
+}
+
+#[test]
+fn citations_go_with_their_text() {
+    let cited = |dialect, json: &'static str, span| Citation {
+        dialect,
+        json: Json::fixed(json),
+        span,
+        url: Some(Text::fixed("https://example.com/")),
+        title: None,
+        cited_text: Some(Text::fixed("All of it.")),
+    };
+    let own = cited(COHERE, r#"{"start":0,"content_index":1,"end":1}"#, None);
+    let foreign = [cited(ANTHROPIC, "{}", None), cited(OPENAI, "{}", Some((1, 3)))];
+    let text = |text, citations| Block { citations, ..BlockKind::Text(Text::new(text)).into() };
+    let elsewhere = BlockKind::Opaque { dialect: ANTHROPIC, json: Json::fixed(r#"{"type":"x"}"#) };
+    let blocks = vec![elsewhere.into(), text("a", vec![own]), text("\u{e9}bcd", foreign.to_vec())];
+    let response = Response {
+        id: Text::default(),
+        model: Text::default(),
+        created: None,
+        blocks,
+        stop: StopReason::EndTurn,
+        stop_sequence: None,
+        logprobs: Vec::new(),
+        usage: None,
+        attachments: Vec::new(),
+    };
+    let encoded = inbound(COHERE).encode_response(&response, &context());
+    let body: Value = serde_json::from_slice(&encoded.body).unwrap();
+    let sources =
+        json!([{"type": "document", "document": {"url": "https://example.com/", "text": "All of it."}}]);
+    let of = |start: u64, end: u64, text: &str| json!({"start": start, "end": end, "text": text, "sources": sources, "content_index": 1, "type": "TEXT_CONTENT"});
+    let expected = json!([{"start": 0, "content_index": 0, "end": 1}, of(0, 4, "\u{e9}bcd"), of(1, 3, "bc")]);
+    assert_eq!(body["message"]["citations"], expected, "where the text stands now");
+    assert_eq!(encoded.dropped, ["content[].x"]);
 }
 
 #[test]

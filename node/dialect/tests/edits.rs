@@ -66,6 +66,22 @@ fn what_cohere_alone_has_stays() {
 }
 
 #[test]
+fn a_model_that_stands_in_the_path_leaves_the_body() {
+    let quirks = Quirks { model_in_path: true, ..Quirks::default() };
+    for dialect in [Dialect::OpenAiChat, Dialect::AnthropicMessages] {
+        check(dialect, &quirks, r#"{"model":"chat","messages":[]}"#, r#"{"messages":[]}"#, &[]);
+        check(dialect, &quirks, r#"{"messages":[]}"#, r#"{"messages":[]}"#, &[]);
+        let params = [("version".to_owned(), Json::from_valid("\"v\"".into()))];
+        let target =
+            Target { model: "up", quirks: &quirks, params: &params, wants_max_completion_tokens: false };
+        let request = trestle_dialect::ir::Request::default();
+        let encoded = outbound(dialect).encode_request(&request, &target).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&encoded.body).unwrap();
+        assert!(body.get("model").is_none() && body["version"] == "v", "{body}");
+    }
+}
+
+#[test]
 fn usage_is_asked_for_in_openai_streams() {
     let (none, dialect) = (Quirks::default(), Dialect::OpenAiChat);
     let cases = [

@@ -14,12 +14,17 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
 };
 use std::{rc::Rc, time::Duration};
-use trestle_dialect::{Category, Dialect, Failure, Fault, Framing, Refusal, RefusalKind, inbound, json};
+use trestle_dialect::{
+    Category, Dialect, Failure, Fault, Framing, Refusal, RefusalKind, bedrock_error_type, embed::Api,
+    inbound, json,
+};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const ANTHROPIC_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const AMAZON_REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
+const AMAZON_ERROR_TYPE: HeaderName = HeaderName::from_static("x-amzn-errortype");
 const CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-client-request-id");
+const INPUT_TOKENS: HeaderName = HeaderName::from_static("x-amzn-bedrock-input-token-count");
 const PROVIDER: HeaderName = HeaderName::from_static("x-trestle-provider");
 const MODEL: HeaderName = HeaderName::from_static("x-trestle-model");
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-trestle-attempts");
@@ -61,6 +66,11 @@ pub(crate) fn head(flight: &Flight, content: Content, dropped: &[String]) -> Hea
         };
         headers.extend(own.map(|own| (own, id.clone())));
         headers.insert(REQUEST_ID, id);
+    }
+    if record.endpoint == Endpoint::Embed(Api::Bedrock)
+        && let Some(usage) = record.usage
+    {
+        headers.insert(INPUT_TOKENS, HeaderValue::from(usage.input));
     }
     if let Some(id) = record.client_id.as_deref().and_then(|id| HeaderValue::try_from(id).ok()) {
         headers.insert(CLIENT_REQUEST_ID, id);
@@ -136,9 +146,11 @@ pub(crate) fn refusal(mut flight: Flight, refusal: &Refusal) -> Response<Answer>
         attempts: &refusal.attempts,
         request_id: &id,
     };
-    let body = inbound(flight.record.endpoint.dialect()).encode_failure(&failure);
+    let dialect = flight.record.endpoint.dialect();
+    let body = inbound(dialect).encode_failure(&failure);
     let mut response = full(flight, body.into(), &[]);
     retry_hint(response.headers_mut(), refusal.retry_after);
+    error_type(response.headers_mut(), dialect, bedrock_error_type(refusal.kind.category()));
     response
 }
 
@@ -154,8 +166,10 @@ pub(crate) fn fault(
     flight.record.status = if (400..600).contains(&fault.status) { fault.status } else { 502 };
     flight.record.outcome = Outcome::Fault(failed.cause);
     if theirs == Some(ours) && flight.record.attempts.len() == 1 && json::Raw::parse(&fault.body).is_ok() {
-        let body = fault.body.clone();
-        return full(flight, body, &[]);
+        let mut response = full(flight, fault.body.clone(), &[]);
+        let own = fault.code.as_deref().unwrap_or(bedrock_error_type(fault.category));
+        error_type(response.headers_mut(), ours, own);
+        return response;
     }
     let id = flight.id();
     let attempts = std::mem::take(&mut flight.record.attempts);
@@ -170,7 +184,16 @@ pub(crate) fn fault(
     };
     let body = inbound(ours).encode_failure(&failure);
     flight.record.attempts = attempts;
-    full(flight, body.into(), &[])
+    let mut response = full(flight, body.into(), &[]);
+    error_type(response.headers_mut(), ours, bedrock_error_type(fault.category));
+    response
+}
+
+/// Clients of Amazon choose their exception by a header.
+fn error_type(headers: &mut HeaderMap, dialect: Dialect, kind: &str) {
+    if dialect == Dialect::BedrockConverse {
+        set(headers, AMAZON_ERROR_TYPE, kind);
+    }
 }
 
 fn retry_hint(headers: &mut HeaderMap, after: Option<Duration>) {
@@ -212,6 +235,7 @@ pub(crate) fn panicked(worker: &Rc<Worker>, endpoint: Endpoint) -> Response<Answ
     let mut response = Response::new(Answer::full(inbound(endpoint.dialect()).encode_failure(&failure)));
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     response.headers_mut().insert(CONTENT_TYPE, JSON.clone());
+    error_type(response.headers_mut(), endpoint.dialect(), bedrock_error_type(Category::Api));
     response
 }
 
@@ -242,6 +266,7 @@ pub(crate) fn plain(id: u128, path: &str, (status, message): (StatusCode, &str))
     let mut response = Response::new(Answer::full(inbound(dialect).encode_failure(&failure)));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, JSON.clone());
+    error_type(response.headers_mut(), dialect, bedrock_error_type(kind.category()));
     if let Ok(id) = HeaderValue::from_bytes(&id) {
         response.headers_mut().insert(REQUEST_ID, id);
     }

@@ -4,15 +4,19 @@ use crate::{
     Endpoint, Form,
     budget::Held,
     cause::{Failed, Next},
+    embed::Embeds,
     fetch::Fetch,
     flight::Flight,
-    inspect, mock,
+    inspect,
+    meter::Meter,
+    mock,
+    pick::{Picked, pick},
     prepare::{self, Prepared},
     receive::Ask,
     state::{self, Slot},
     stream::{Stream, Translation},
     timer::{Expired, Timer},
-    upstream::{self, Encoding, Head, Incoming, Source},
+    upstream::{self, Encoding, Head, Incoming, Outgoing, Source},
     worker::ProviderLocal,
 };
 use bytes::{Bytes, BytesMut};
@@ -23,8 +27,10 @@ use std::{
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
-use trestle_config::{Credential, ProviderKind, Settings, TargetConfig};
-use trestle_dialect::{Attempt, Category, Dialect, Framing, Look, StreamContext, inbound, json, outbound};
+use trestle_config::{ProviderKind, Settings, TargetConfig};
+use trestle_dialect::{
+    Attempt, Category, Dialect, Framing, Look, StreamContext, inbound, ir::Usage, json, outbound,
+};
 use trestle_provider::Operation;
 
 /// A buffered answer is read whole before the client sees a byte of it, up to this size.
@@ -33,7 +39,7 @@ const WHOLE_BYTES_MAX: usize = 1024 * 1024;
 const FAULT_BYTES_MAX: usize = 64 * 1024;
 
 /// What was read of a body, whether that is all, and its share of the bodies in flight.
-type Collected = (VecDeque<Bytes>, bool, Held);
+pub(crate) type Collected = (VecDeque<Bytes>, bool, Held);
 
 /// An answer that will be the client's.
 pub(crate) enum Won {
@@ -55,6 +61,8 @@ pub(crate) struct Parts {
     pub(crate) length: Option<u64>,
     /// What it is, if it is no JSON.
     pub(crate) media_type: Option<Box<str>>,
+    /// Who reads what it cost.
+    pub(crate) meter: Meter,
 }
 
 /// The end of a walk.
@@ -80,10 +88,11 @@ pub(crate) struct Walk<'a> {
 }
 
 /// A target and what is known about it for this request.
-struct Target<'a> {
+pub(crate) struct Target<'a> {
     config: &'a Arc<TargetConfig>,
     local: Rc<ProviderLocal>,
-    prepared: Prepared,
+    /// What is sent to it.
+    pub(crate) prepared: Prepared,
     last: bool,
 }
 
@@ -156,9 +165,9 @@ impl Walk<'_> {
         // Bounded: each round either uses up one of the retries, benches a key, learns a quirk once, or leaves.
         loop {
             let begun = Instant::now();
-            let credential = self.pick(target);
-            let tried = match &credential {
-                Ok(credential) => self.call(target, credential).await,
+            let picked = self.pick(target);
+            let tried = match &picked {
+                Ok(picked) => self.call(target, picked).await,
                 Err(failed) => Err(failed.clone()),
             };
             let failed = match tried {
@@ -170,24 +179,24 @@ impl Walk<'_> {
                 target.prepared = prepare::prepare(self.ask, target.config, &target.local)?;
                 continue;
             }
+            let jitter = 0.5 + self.flight.worker.chance() / 2.0;
+            let doubled = retries.backoff.saturating_mul(1 << again.min(16));
+            let backoff = doubled.min(retries.backoff_max).mul_f64(jitter);
             let pause = match failed.next {
                 Next::Stop | Next::Onward => return Err(failed),
                 Next::OtherKey(bench) => {
-                    if let Ok(credential) = &credential {
-                        target.local.key(&credential.fingerprint).bench(bench);
+                    if let Ok(picked) = &picked {
+                        picked.leave_out(&failed, bench, &target.local);
                     }
                     match self.pick(target) {
                         Ok(_) => continue,
                         // All keys are out: others first; the last target is worth a short wait.
                         Err(_) if target.last && failed.cause == "rate_limited" => bench,
+                        Err(other) if other.next == Next::Again => backoff,
                         Err(_) => return Err(failed),
                     }
                 }
-                Next::Again => {
-                    let jitter = 0.5 + self.flight.worker.chance() / 2.0;
-                    let doubled = retries.backoff.saturating_mul(1 << again.min(16));
-                    failed.retry_after.unwrap_or_else(|| doubled.min(retries.backoff_max).mul_f64(jitter))
-                }
+                Next::Again => failed.retry_after.unwrap_or(backoff),
             };
             if again >= retries.max || pause > retries.backoff_max || pause >= self.timer.left() {
                 return Err(failed);
@@ -197,47 +206,35 @@ impl Walk<'_> {
         }
     }
 
-    /// A key that is not benched, by weight.
-    fn pick(&self, target: &Target<'_>) -> Result<Arc<Credential>, Failed> {
-        let provider = &target.config.provider;
-        if let [only] = &provider.credentials[..]
-            && target.local.key(&only.fingerprint).benched().is_none()
+    /// A key that can be used. What is still being fetched is waited for only where there is no other target.
+    fn pick(&self, target: &Target<'_>) -> Result<Picked, Failed> {
+        let mut picked = pick(&target.config.provider, &target.local, self.flight.worker.chance());
+        if let Err(failed) = &mut picked
+            && failed.cause == "credentials_pending"
+            && target.last
         {
-            return Ok(Arc::clone(only));
+            failed.next = Next::Again;
         }
-        let free: Vec<_> = provider
-            .credentials
-            .iter()
-            .filter(|credential| target.local.key(&credential.fingerprint).benched().is_none())
-            .collect();
-        let sum: u64 = free.iter().map(|credential| u64::from(credential.weight)).sum();
-        let mut at = (self.flight.worker.chance() * sum as f64) as u64;
-        for credential in &free {
-            let weight = u64::from(credential.weight);
-            if at < weight {
-                return Ok(Arc::clone(credential));
-            }
-            at -= weight;
-        }
-        if let Some(first) = free.first() {
-            return Ok(Arc::clone(first));
-        }
-        if provider.keys_missing || provider.credentials.is_empty() {
-            return Err(Failed::new(
-                "no_key",
-                Next::Onward,
-                format!("no key is set for the provider {}", provider.name),
-            ));
-        }
-        let health = provider.credentials.iter().filter_map(|c| target.local.key(&c.fingerprint).benched());
-        let mut failed =
-            Failed::new("rate_limited", Next::Onward, "all keys of the provider are rate limited");
-        failed.retry_after = health.min();
-        Err(failed)
+        picked
     }
 
-    /// One call, to the answer or to the reason why there is none.
-    async fn call(&mut self, target: &Target<'_>, credential: &Credential) -> Result<Won, Failed> {
+    /// One attempt, to the answer or to the reason why there is none.
+    async fn call(&mut self, target: &Target<'_>, picked: &Picked) -> Result<Won, Failed> {
+        if let Some(Embeds { ours, theirs, translated: true }) = target.prepared.embeds {
+            // Boxed: few requests need it, and all would be as large.
+            return Box::pin(self.embed(target, picked, (ours, theirs))).await;
+        }
+        let (head, body) = self.reach(target, picked, &target.prepared.body).await?;
+        self.answer(target, head, body).await
+    }
+
+    /// One call, to the head of a success.
+    pub(crate) async fn reach(
+        &mut self,
+        target: &Target<'_>,
+        picked: &Picked,
+        body: &Outgoing,
+    ) -> Result<(Head, Incoming), Failed> {
         let provider = &target.config.provider;
         self.timer.stage(target.config.times.first_token);
         let slot = self
@@ -262,48 +259,59 @@ impl Walk<'_> {
                 self.timer.within(answering.as_mut()).await.map_err(timed_out)?
             }
             ProviderKind::Remote(remote) => {
-                let operation = self.ask.endpoint.operation(target.prepared.dialect, self.ask.streams());
-                let path = remote.endpoint(operation, &target.config.model).ok_or_else(|| {
-                    let message =
-                        format!("the provider {} does not offer {}", provider.name, self.ask.endpoint.name());
-                    Failed::new("unsupported", Next::Onward, message)
-                })?;
+                let path =
+                    remote.endpoint(target.prepared.operation, &target.config.model).ok_or_else(|| {
+                        let message = format!(
+                            "the provider {} does not offer {}",
+                            provider.name,
+                            self.ask.endpoint.name()
+                        );
+                        Failed::new("unsupported", Next::Onward, message)
+                    })?;
                 let request = prepare::request(
-                    (self.ask, &target.prepared),
+                    (self.ask, &target.prepared, body),
                     provider,
                     (remote.as_ref(), path),
-                    credential,
-                );
+                    picked,
+                )?;
                 let sending = pin!(upstream::send(&target.local.pool, (remote.origin(), provider), &request));
                 self.timer.within(sending).await.map_err(timed_out)??
             }
         };
         self.flight.record.upstream = Some(sent.elapsed());
-        self.answer(target, head, source, slot).await
+        self.open(target, head, (source, slot)).await
     }
 
-    async fn answer(
+    /// A success goes on with its body, anything else is a failure.
+    async fn open(
         &mut self,
         target: &Target<'_>,
         head: Head,
-        source: Source,
-        slot: Slot,
-    ) -> Result<Won, Failed> {
+        (source, slot): (Source, Slot),
+    ) -> Result<(Head, Incoming), Failed> {
         let mut body = Incoming::new(source, head.encoding, self.settings.body_bytes_max, slot)?;
         if !head.status.is_success() {
             let (parts, _, _held) = self.collect(&mut body, FAULT_BYTES_MAX).await?;
             let mut fault =
                 outbound(target.prepared.dialect).decode_fault(head.status.as_u16(), &joined(parts));
+            if let Some(kind) = &head.error_type {
+                fault = fault.with_type(kind);
+            }
             if let ProviderKind::Remote(remote) = &target.config.provider.kind {
                 remote.classify(&mut fault);
             }
             return Err(Failed::fault(fault, head.retry_after));
         }
+        Ok((head, body))
+    }
+
+    async fn answer(&mut self, target: &Target<'_>, head: Head, body: Incoming) -> Result<Won, Failed> {
         if self.ask.endpoint == Endpoint::Pass(Operation::Speech) {
             // Sound, or events with sound in them.
             let events = head.is_events.then(|| Framing::Sse.media_type().into());
             let media_type = events.or_else(|| head.media_type.clone());
-            return Ok(Won::Parts(Parts { queue: VecDeque::new(), body, length: length(&head), media_type }));
+            let (queue, length, meter) = (VecDeque::new(), length(&head), target.prepared.meter());
+            return Ok(Won::Parts(Parts { queue, body, length, media_type, meter }));
         }
         match (self.ask.stream, head.is_events) {
             (true, true) => {
@@ -335,7 +343,7 @@ impl Walk<'_> {
         Translation::Same { codec: outbound(theirs), strip_usage: !self.ask.wants_usage, look }
     }
 
-    fn context(&self) -> StreamContext {
+    pub(crate) fn context(&self) -> StreamContext {
         StreamContext {
             request_id: self.flight.id(),
             model: self.ask.model.clone(),
@@ -349,20 +357,25 @@ impl Walk<'_> {
     async fn whole(&mut self, target: &Target<'_>, head: &Head, mut body: Incoming) -> Result<Won, Failed> {
         let (ours, theirs) = (self.ask.dialect(), target.prepared.dialect);
         let same = ours == theirs || !matches!(self.ask.endpoint, Endpoint::Generate(_));
+        let meter = target.prepared.meter();
+        if let Some(input) = head.input_tokens {
+            self.flight.usage(Usage { input, ..Usage::default() });
+        }
         let max = if same { WHOLE_BYTES_MAX } else { self.settings.body_bytes_max as usize };
         let (parts, complete, _held) = self.collect(&mut body, max).await?;
         if !complete {
             if !same {
                 return Err(Failed::malformed("the provider's answer is too large to be translated"));
             }
-            return Ok(Won::Parts(Parts { queue: parts, body, length: length(head), media_type: None }));
+            let length = length(head);
+            return Ok(Won::Parts(Parts { queue: parts, body, length, media_type: None, meter }));
         }
         let bytes = joined(parts);
         let codec = outbound(theirs);
         if same {
-            let usage = json::Raw::outline(&bytes, codec.usage_member())
+            let usage = json::Raw::outline(&bytes, meter.member())
                 .map_err(|_| Failed::malformed("the provider's answer is not JSON"))?;
-            if let Some(usage) = usage.and_then(|usage| codec.usage(usage)) {
+            if let Some(usage) = usage.and_then(|usage| meter.read(usage)) {
                 self.flight.usage(usage);
             }
             return Ok(Won::Whole(bytes, Vec::new()));
@@ -376,7 +389,7 @@ impl Walk<'_> {
     }
 
     /// Reads up to `max` bytes; true if that was all. They count among the bodies in flight as long as the share lives.
-    async fn collect(&mut self, body: &mut Incoming, max: usize) -> Result<Collected, Failed> {
+    pub(crate) async fn collect(&mut self, body: &mut Incoming, max: usize) -> Result<Collected, Failed> {
         let (mut parts, mut bytes) = (VecDeque::new(), 0);
         let mut held = self.flight.worker.budget().share();
         loop {
@@ -406,7 +419,7 @@ fn length(head: &Head) -> Option<u64> {
 }
 
 /// One piece stays as it is, several are copied into one.
-fn joined(mut parts: VecDeque<Bytes>) -> Bytes {
+pub(crate) fn joined(mut parts: VecDeque<Bytes>) -> Bytes {
     if parts.len() < 2 {
         return parts.pop_front().unwrap_or_default();
     }

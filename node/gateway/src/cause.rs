@@ -104,7 +104,7 @@ impl Failed {
     pub(crate) fn kind(&self) -> Option<RefusalKind> {
         Some(match self.cause {
             "rate_limited" => RefusalKind::RateLimited,
-            "overloaded" | "queue_full" => RefusalKind::Overloaded,
+            "overloaded" | "queue_full" | "credentials_pending" => RefusalKind::Overloaded,
             "first_token_timeout"
             | "idle_timeout"
             | "total_timeout"
@@ -146,7 +146,9 @@ impl From<SendError> for Failed {
     fn from(error: SendError) -> Self {
         let (cause, next) = match &error {
             SendError::Connect(ConnectError::Refused(_)) => ("address_refused", Next::Onward),
-            SendError::Connect(ConnectError::Config(_)) => ("bad_configuration", Next::Onward),
+            SendError::Connect(ConnectError::Config(_) | ConnectError::Proxy(407)) => {
+                ("bad_configuration", Next::Onward)
+            }
             SendError::Connect(ConnectError::Timeout) => ("connect_timeout", Next::Again),
             SendError::Connect(_) => ("connect_failed", Next::Again),
             SendError::Broken(_) => ("connection_broken", Next::Again),

@@ -2,7 +2,7 @@
 
 use http::Method;
 use percent_encoding::percent_decode_str;
-use trestle_dialect::Dialect;
+use trestle_dialect::{Dialect, embed::Api};
 use trestle_provider::{Operation, Stream};
 
 /// An inference endpoint.
@@ -10,9 +10,11 @@ use trestle_provider::{Operation, Stream};
 pub enum Endpoint {
     /// Generate a message.
     Generate(Dialect),
+    /// Embed something.
+    Embed(Api),
     /// What is passed on as it is, but for the model.
     Pass(Operation),
-    /// The list of models, in the shape of a dialect's vendor.
+    /// The list of models, or one that the path names, in the shape of a dialect's vendor.
     Models(Dialect),
 }
 
@@ -67,7 +69,7 @@ impl From<Endpoint> for RequestLine {
 
 impl RequestLine {
     /// The paths that exist, for the 404 that lists them.
-    pub const PATHS: [&'static str; 27] = [
+    pub const PATHS: [&'static str; 30] = [
         "POST /v1/chat/completions",
         "POST /v1/responses",
         "POST /v1/messages",
@@ -88,8 +90,11 @@ impl RequestLine {
         "POST /v1beta/models/{model}:countTokens",
         "POST /v1beta/models/{model}:embedContent",
         "POST /v1beta/models/{model}:batchEmbedContents",
+        "POST /model/{model}/invoke",
         "GET /v1/models",
+        "GET /v1/models/{model}",
         "GET /v1beta/models",
+        "GET /v1beta/models/{model}",
         "the same below /openai, /anthropic, /genai, /bedrock, /cohere, /litellm and /langchain",
         "POST /openai/deployments/{model}/chat/completions",
         "GET /healthz",
@@ -102,7 +107,8 @@ impl RequestLine {
     pub fn find(method: &Method, target: &str) -> Option<Result<Self, &'static str>> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let (prefix, below) = split_prefix(path);
-        let mut found = fixed(below, prefix).or_else(|| named(below))?;
+        let model = || (*method == Method::GET).then(|| one_model(below, prefix)).flatten();
+        let mut found = fixed(below, prefix).or_else(model).or_else(|| named(below))?;
         if found.endpoint.dialect() == Dialect::Gemini {
             found.read_query(query);
         }
@@ -146,7 +152,7 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
     let below = match (versioned, prefix) {
         (Some(below), _) => below,
         (None, _) if path == "/v2/chat" => return Some(Endpoint::Generate(Dialect::CohereChat).into()),
-        (None, _) if path == "/v2/embed" => return Some(Endpoint::Pass(Operation::Embed).into()),
+        (None, _) if path == "/v2/embed" => return Some(Endpoint::Embed(Api::Cohere).into()),
         (None, _) if path == "/v2/rerank" => return Some(Endpoint::Pass(Operation::Rerank).into()),
         (None, _) if path == "/v1beta/models" => return Some(Endpoint::Models(Dialect::Gemini).into()),
         (None, Some(_)) => path.strip_prefix('/')?,
@@ -157,7 +163,7 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
         "messages" => Endpoint::Generate(Dialect::AnthropicMessages),
         "responses" => Endpoint::Generate(Dialect::OpenAiResponses),
         "completions" => Endpoint::Pass(Operation::Completions),
-        "embeddings" => Endpoint::Pass(Operation::Embeddings),
+        "embeddings" => Endpoint::Embed(Api::OpenAi),
         "moderations" => Endpoint::Pass(Operation::Moderations),
         "images/generations" => Endpoint::Pass(Operation::ImageGenerations),
         "audio/speech" => Endpoint::Pass(Operation::Speech),
@@ -169,6 +175,20 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
     Some(endpoint.into())
 }
 
+/// `/v1/models/ID`.
+fn one_model(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
+    let (dialect, id) = match path.strip_prefix("/v1beta/models/") {
+        Some(id) => (Dialect::Gemini, id),
+        None => {
+            let below = path.strip_prefix("/v1").or(prefix.map(|_| path))?;
+            (prefix.unwrap_or(Dialect::OpenAiChat), below.strip_prefix("/models/")?)
+        }
+    };
+    let model = percent_decode_str(id).decode_utf8().ok().filter(|model| !model.is_empty())?;
+    let named = Some(Named { model: model.into(), stream: None });
+    Some(RequestLine { named, ..Endpoint::Models(dialect).into() })
+}
+
 /// Paths that hold the model: `/model/ID/converse`, `/v1beta/models/ID:generateContent`, `/deployments/ID/embeddings`.
 fn named(path: &str) -> Option<RequestLine> {
     let line = |endpoint: Endpoint, model: &str, stream| {
@@ -178,19 +198,20 @@ fn named(path: &str) -> Option<RequestLine> {
     };
     if let Some(rest) = path.strip_prefix("/model/") {
         let (model, operation) = rest.rsplit_once('/')?;
-        let stream = match operation {
-            "converse" => false,
-            "converse-stream" => true,
+        let (endpoint, stream) = match operation {
+            "converse" => (Endpoint::Generate(Dialect::BedrockConverse), false),
+            "converse-stream" => (Endpoint::Generate(Dialect::BedrockConverse), true),
+            "invoke" => (Endpoint::Embed(Api::Bedrock), false),
             _ => return None,
         };
-        return line(Endpoint::Generate(Dialect::BedrockConverse), model, Some(stream));
+        return line(endpoint, model, Some(stream));
     }
     if let Some(rest) = path.strip_prefix("/deployments/") {
         let (model, operation) = rest.split_once('/')?;
         let endpoint = match operation {
             "chat/completions" => Endpoint::Generate(Dialect::OpenAiChat),
             "completions" => Endpoint::Pass(Operation::Completions),
-            "embeddings" => Endpoint::Pass(Operation::Embeddings),
+            "embeddings" => Endpoint::Embed(Api::OpenAi),
             "images/generations" => Endpoint::Pass(Operation::ImageGenerations),
             "audio/speech" => Endpoint::Pass(Operation::Speech),
             _ => return None,
@@ -203,8 +224,8 @@ fn named(path: &str) -> Option<RequestLine> {
         "generateContent" => (Endpoint::Generate(Dialect::Gemini), false),
         "streamGenerateContent" => (Endpoint::Generate(Dialect::Gemini), true),
         "countTokens" => (Endpoint::Pass(Operation::GeminiCountTokens), false),
-        "embedContent" => (Endpoint::Pass(Operation::EmbedContent), false),
-        "batchEmbedContents" => (Endpoint::Pass(Operation::BatchEmbedContents), false),
+        "embedContent" => (Endpoint::Embed(Api::Gemini), false),
+        "batchEmbedContents" => (Endpoint::Embed(Api::GeminiBatch), false),
         _ => return None,
     };
     line(endpoint, model, Some(stream))
@@ -215,6 +236,7 @@ impl Endpoint {
     pub(crate) const fn dialect(self) -> Dialect {
         match self {
             Self::Generate(dialect) | Self::Models(dialect) => dialect,
+            Self::Embed(api) => api.dialect(),
             Self::Pass(operation) => operation.dialect(),
         }
     }
@@ -223,14 +245,16 @@ impl Endpoint {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Generate(dialect) => dialect.name(),
+            Self::Embed(api) => Operation::embed(api).name(),
             Self::Pass(operation) => operation.name(),
             Self::Models(_) => "models",
         }
     }
 
-    /// What is asked of a provider that speaks `dialect`.
+    /// What is asked of a provider that speaks `dialect`; of one that embeds, its own.
     pub(crate) const fn operation(self, dialect: Dialect, stream: Stream) -> Operation {
         match self {
+            Self::Embed(api) => Operation::embed(api),
             Self::Pass(operation) => operation,
             Self::Generate(_) | Self::Models(_) => Operation::generate(dialect, stream),
         }
@@ -250,6 +274,7 @@ mod tests {
         let generate = |dialect| Some(Ok(Endpoint::Generate(dialect).into()));
         let chat = || generate(Dialect::OpenAiChat);
         let pass = |operation| Some(Ok(Endpoint::Pass(operation).into()));
+        let embed = |api| Some(Ok(Endpoint::Embed(api).into()));
         for (path, expected) in [
             ("/v1/chat/completions", chat()),
             ("/openai/v1/chat/completions", chat()),
@@ -262,10 +287,11 @@ mod tests {
             ("/v1/messages", generate(Dialect::AnthropicMessages)),
             ("/v2/chat", generate(Dialect::CohereChat)),
             ("/cohere/v2/chat", generate(Dialect::CohereChat)),
-            ("/v1/embeddings", pass(Operation::Embeddings)),
+            ("/v1/embeddings", embed(Api::OpenAi)),
             ("/v1/completions", pass(Operation::Completions)),
             ("/v1/rerank", pass(Operation::Rerank)),
             ("/cohere/v2/rerank", pass(Operation::Rerank)),
+            ("/cohere/v2/embed", embed(Api::Cohere)),
             ("/v1/messages/count_tokens", pass(Operation::CountTokens)),
             ("/v1/models", Some(Err("GET"))),
             ("/chat/completions", None),
@@ -287,6 +313,18 @@ mod tests {
         check(Method::GET, "/v1beta/models", models(Dialect::Gemini));
         check(Method::GET, "/genai/v1beta/models", models(Dialect::Gemini));
         check(Method::GET, "/models", None);
+        for (path, dialect, id) in [
+            ("/v1/models/chat", Dialect::OpenAiChat, "chat"),
+            ("/v1/models/openai/gpt-4o", Dialect::OpenAiChat, "openai/gpt-4o"),
+            ("/anthropic/v1/models/a%2Fb", Dialect::AnthropicMessages, "a/b"),
+            ("/openai/models/m", Dialect::OpenAiChat, "m"),
+            ("/v1beta/models/gemini-2.5-pro", Dialect::Gemini, "gemini-2.5-pro"),
+        ] {
+            let named = Some(Named { model: id.into(), stream: None });
+            let form = if dialect == Dialect::Gemini { Form::Array } else { Form::Events };
+            let line = RequestLine { named, form, ..Endpoint::Models(dialect).into() };
+            check(Method::GET, path, Some(Ok(line)));
+        }
         check(Method::GET, "/v1/chat/completions", Some(Err("POST")));
         check(Method::GET, "/model/m/converse", Some(Err("POST")));
     }
@@ -334,7 +372,13 @@ mod tests {
             ("/openai/deployments/e/embeddings", Some(("embeddings", "e", None))),
             ("/model//converse", None),
             ("/model/%ff/converse", None),
-            ("/model/m/invoke", None),
+            (
+                "/bedrock/model/amazon.titan-embed-text-v2%3A0/invoke",
+                Some(("invoke", "amazon.titan-embed-text-v2:0", Some(false))),
+            ),
+            ("/model/m/invoke-with-response-stream", None),
+            ("/v1beta/models/m:embedContent", Some(("embed_content", "m", Some(false)))),
+            ("/v1beta/models/m:batchEmbedContents", Some(("batch_embed_contents", "m", Some(false)))),
             ("/v1beta/models/m:countTokens", Some(("gemini_count_tokens", "m", Some(false)))),
             ("/v1beta/models/m:predict", None),
             ("/v1beta/models/:generateContent", None),

@@ -1,8 +1,8 @@
 //! What would be done with a request, without doing it: who asks, which targets and why, and what each would not be told.
 
 use crate::{
-    Gateway, Headers, RequestLine, authenticate::authenticate, prepare::prepare, receive::Ask, route::route,
-    worker::Worker,
+    Gateway, Headers, RequestLine, authenticate::authenticate, pick::pick, prepare::prepare, receive::Ask,
+    route::route, worker::Worker,
 };
 use bytes::Bytes;
 use http::HeaderMap;
@@ -134,8 +134,12 @@ fn fill(
             }
             Err(failed) => candidate.skipped = Some(failed.message.to_string()),
         }
-        if target.provider.keys_missing {
-            candidate.skipped = Some(format!("no key is set for the provider {}", target.provider.name));
+        let local = worker.provider(&target.provider.name);
+        // A key that is left out for a while may be back when the request comes.
+        if let Err(failed) = pick(&target.provider, &local, 0.0)
+            && failed.cause != "rate_limited"
+        {
+            candidate.skipped = Some(failed.message);
         }
         made.candidates.push(candidate);
     }

@@ -58,6 +58,8 @@ fn strangers() -> ProviderConfig {
         tls_server_name: None,
         http2_prior_knowledge: false,
         private_addresses: false,
+        params: Vec::new(),
+        proxy: None,
     }
 }
 

@@ -15,9 +15,14 @@ use std::{
     rc::Rc,
     sync::{Arc, Mutex, atomic::Ordering::Relaxed},
     thread::JoinHandle,
+    time::Duration,
 };
 use tokio::sync::oneshot;
 use trestle_config::{Problems, Secrets, Snapshot};
+use trestle_provider::credential::{Keeper, Wanted};
+
+/// How often it is looked whether credentials are there.
+const SETTLE_POLL: Duration = Duration::from_millis(10);
 
 /// A running gateway; clones are handles of the same one.
 #[derive(Clone)]
@@ -36,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) budget: Arc<Budget>,
     /// Whether anybody reads the records.
     pub(crate) logging: bool,
+    /// Fetches the credentials that clouds issue.
+    pub(crate) keeper: Keeper,
     providers: Mutex<HashMap<Box<str>, Arc<ProviderState>>>,
 }
 
@@ -50,6 +57,26 @@ impl Shared {
         let mut all: Vec<_> = lock(&self.providers).iter().map(|(n, s)| (n.clone(), Arc::clone(s))).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
+    }
+
+    /// Has the credentials of a snapshot fetched, before it is the one that requests see.
+    fn keep_credentials(&self, snapshot: &Snapshot) {
+        let (mut wanted, mut health) = (Vec::new(), Vec::new());
+        for provider in snapshot.providers.values() {
+            for credential in &provider.credentials {
+                let Some(spec) = &credential.spec else { continue };
+                wanted.push(Wanted {
+                    provider: provider.name.clone(),
+                    name: credential.name.clone(),
+                    id: credential.fingerprint,
+                    spec: Arc::clone(spec),
+                });
+                health.push(self.provider(&provider.name).key(&credential.fingerprint));
+            }
+        }
+        for (health, live) in health.into_iter().zip(self.keeper.keep(wanted)) {
+            health.follow(live);
+        }
     }
 
     /// The seat with the least in flight.
@@ -117,8 +144,10 @@ impl Gateway {
             seats,
             budget: Arc::default(),
             logging: options.log.is_some(),
+            keeper: Keeper::default(),
             providers: Mutex::default(),
         });
+        shared.keep_credentials(&shared.snapshot.load());
         let mut running = Running::default();
         let mut rings = Vec::new();
         for (index, jobs) in jobs.into_iter().enumerate() {
@@ -153,7 +182,18 @@ impl Gateway {
 
     /// Lets requests from now on see another snapshot; running ones keep theirs.
     pub fn replace(&self, snapshot: Snapshot) {
+        self.shared.keep_credentials(&snapshot);
         self.shared.snapshot.store(Arc::new(snapshot));
+    }
+
+    /// Waits until each credential that is fetched is there, or could not be fetched, but not longer than the limit.
+    pub async fn credentials_settled(&self, limit: Duration) {
+        let settled = async {
+            while !self.shared.keeper.is_settled() {
+                tokio::time::sleep(SETTLE_POLL).await;
+            }
+        };
+        let _ = tokio::time::timeout(limit, settled).await;
     }
 
     /// Requests that run now.
@@ -191,6 +231,7 @@ impl Gateway {
     /// Ends the data threads; what still runs on them is cut off. Returns when the log is written.
     pub fn stop(&self) {
         let running = std::mem::take(&mut *lock(&self.running));
+        self.shared.keeper.close();
         for stop in running.stops {
             let _ = stop.send(());
         }

@@ -40,7 +40,10 @@ pub(crate) async fn handle(
         Err(refusal) => return answer::refusal(flight, &refusal),
     }
     if let Endpoint::Models(_) = endpoint {
-        return models::list(flight, &snapshot, &headers);
+        return match &line.named {
+            Some(named) => models::one(flight, &snapshot, &headers, &named.model),
+            None => models::list(flight, &snapshot, &headers),
+        };
     }
     let ask = match receive(&mut flight, &snapshot.settings, (line, headers), body).await {
         Ok(ask) => ask,
@@ -88,12 +91,12 @@ fn deliver(
             dropped.extend(more);
             answer::full(flight, body, &dropped)
         }
-        Won::Parts(Parts { queue, body, length, media_type }) => {
+        Won::Parts(Parts { queue, body, length, media_type, meter }) => {
             let mut headers = answer::head(&flight, Content::Json, &dropped);
             if let Some(media_type) = media_type.and_then(|text| HeaderValue::from_str(&text).ok()) {
                 headers.insert(CONTENT_TYPE, media_type);
             }
-            let relay = Relay::bytes(flight, (queue, body, length), timer, (dialect, idle));
+            let relay = Relay::bytes(flight, (queue, body, length), timer, (meter, idle));
             stream_out(headers, relay.finish_alone(!snapshot.aborts(false)))
         }
         Won::Events(stream) => {

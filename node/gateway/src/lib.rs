@@ -16,7 +16,9 @@ mod authenticate;
 mod route;
 
 mod attempt;
+mod embed;
 mod fetch;
+mod pick;
 mod prepare;
 
 mod array;
@@ -33,6 +35,7 @@ mod body;
 mod endpoint;
 mod flight;
 mod headers;
+mod meter;
 mod record;
 mod timer;
 

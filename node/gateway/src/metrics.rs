@@ -15,8 +15,9 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
+use trestle_provider::credential::Seen;
 
 /// Upper ends of the buckets, in seconds; the last bucket has none.
 const BOUNDS: [f64; 17] =
@@ -238,7 +239,37 @@ pub(crate) fn render(shared: &Shared) -> String {
         out.sample("trestle_attempt_faults_total", &[("provider", provider), ("cause", cause)], *n as f64);
     }
     render_gauges(&mut out, shared);
+    render_credentials(&mut out, &shared.keeper.seen());
     out.0
+}
+
+/// Providers and keys are those of the document.
+fn render_credentials(out: &mut Exposition, seen: &[Seen]) {
+    let now = SystemTime::now();
+    out.family("trestle_credential_ready", "gauge", "1 while a credential that is fetched can be used.");
+    for one in seen {
+        let labels = [("provider", &*one.provider), ("key", &*one.name)];
+        out.sample("trestle_credential_ready", &labels, f64::from(u8::from(one.ready)));
+    }
+    out.family(
+        "trestle_credential_expires_seconds",
+        "gauge",
+        "Time until a credential that is fetched ends.",
+    );
+    for one in seen {
+        let labels = [("provider", &*one.provider), ("key", &*one.name)];
+        if let Some(end) = one.expires_at {
+            let left = end.duration_since(now).unwrap_or_default().as_secs();
+            out.sample("trestle_credential_expires_seconds", &labels, left as f64);
+        }
+    }
+    out.family("trestle_credential_fetches_total", "counter", "Fetches of a credential, by result.");
+    for one in seen {
+        for (result, count) in [("ok", one.fetches.0), ("failed", one.fetches.1)] {
+            let labels = [("provider", &*one.provider), ("key", &*one.name), ("result", result)];
+            out.sample("trestle_credential_fetches_total", &labels, count as f64);
+        }
+    }
 }
 
 fn render_sums(out: &mut Exposition, sums: &BTreeMap<Labels, Sum>) {

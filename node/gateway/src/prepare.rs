@@ -3,6 +3,9 @@
 use crate::{
     Endpoint,
     cause::{Failed, Next},
+    embed::{self, Embeds},
+    meter::Meter,
+    pick::Picked,
     receive::Ask,
     upstream::Outgoing,
     worker::ProviderLocal,
@@ -13,13 +16,14 @@ use http::{
     uri::PathAndQuery,
 };
 use smallvec::smallvec;
-use trestle_config::{Credential, ProviderConfig, TargetConfig};
+use std::time::SystemTime;
+use trestle_config::{ProviderConfig, TargetConfig};
 use trestle_dialect::{
-    Dialect, Edits, Framing, Outbound, Pieces, Target,
+    self as dialect, Dialect, Edits, Framing, Outbound, Pieces, Target,
     ir::{Features, Json, Text},
-    json, may_need, outbound,
+    json, may_need, name_gemini_model, outbound,
 };
-use trestle_provider::Provider;
+use trestle_provider::{Operation, Provider, Signable};
 
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(crate) static AGENT: HeaderValue =
@@ -29,22 +33,41 @@ pub(crate) static AGENT: HeaderValue =
 pub(crate) struct Prepared {
     /// The body.
     pub(crate) body: Outgoing,
+    /// The bodies of further calls, where embeddings take several.
+    pub(crate) more: Vec<Outgoing>,
+    /// What is asked of the provider.
+    pub(crate) operation: Operation,
+    /// How embeddings are asked for.
+    pub(crate) embeds: Option<Embeds>,
     /// The dialect that it is in.
     pub(crate) dialect: Dialect,
     /// What could not be expressed.
     pub(crate) dropped: Vec<String>,
 }
 
+impl Prepared {
+    /// Who reads what an answer cost that is passed on.
+    pub(crate) fn meter(&self) -> Meter {
+        match self.embeds {
+            Some(embeds) => Meter::Embeds(dialect::embed::codec(embeds.theirs)),
+            None => Meter::Dialect(outbound(self.dialect)),
+        }
+    }
+}
+
 /// Writes the request for a target, or says why it cannot serve it.
 pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -> Result<Prepared, Failed> {
     let provider = &target.provider;
-    let theirs = dialect_of(ask, provider);
     let wire = Target {
         model: &target.model,
         quirks: &provider.quirks,
         params: &target.params,
         wants_max_completion_tokens: local.state.wants_max_completion_tokens(&target.model),
     };
+    if let Some(form) = ask.embeds {
+        return embed::prepare(ask, form, target, &wire);
+    }
+    let theirs = dialect_of(ask, provider);
     let codec = outbound(theirs);
     let same = !matches!(ask.endpoint, Endpoint::Generate(dialect) if dialect != theirs);
     let lacks =
@@ -65,11 +88,13 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
     if ask.strict && !dropped.is_empty() {
         return Err(strictly(target, &dropped));
     }
-    Ok(Prepared { body: Outgoing::new(pieces), dropped, dialect: theirs })
+    let operation = ask.endpoint.operation(theirs, ask.streams());
+    let (body, more) = (Outgoing::new(pieces), Vec::new());
+    Ok(Prepared { body, more, operation, embeds: None, dropped, dialect: theirs })
 }
 
 /// The client wants all or nothing.
-fn strictly(target: &TargetConfig, dropped: &[String]) -> Failed {
+pub(crate) fn strictly(target: &TargetConfig, dropped: &[String]) -> Failed {
     let message = format!("{} cannot be told {}, and the request is strict", target.name, dropped.join(", "));
     Failed { param: dropped.first().cloned(), ..Failed::new("unsupported", Next::Onward, message) }
 }
@@ -108,6 +133,9 @@ fn passed_on(ask: &Ask, wire: &Target<'_>) -> Pieces {
         model.text(&Text::new(wire.model));
         edits.set(&ask.envelope, "model", Json::from_valid(model.finish().into()));
     }
+    if ask.dialect() == Dialect::Gemini {
+        name_gemini_model(&ask.envelope, wire.model, &mut edits);
+    }
     edits.remove(&ask.envelope, "fallbacks");
     for (name, value) in wire.params {
         edits.set(&ask.envelope, name, value.clone());
@@ -127,11 +155,11 @@ fn accept(ask: &Ask, prepared: &Prepared) -> HeaderValue {
 /// The whole request for one attempt. Only headers on the allow-list leave: ours, the provider's, and those of the
 /// client that the provider's row names.
 pub(crate) fn request(
-    (ask, prepared): (&Ask, &Prepared),
+    (ask, prepared, body): (&Ask, &Prepared, &Outgoing),
     provider: &ProviderConfig,
     (remote, path): (&dyn Provider, PathAndQuery),
-    credential: &Credential,
-) -> Request<Outgoing> {
+    picked: &Picked,
+) -> Result<Request<Outgoing>, Failed> {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(HOST, remote.host().clone());
     headers.insert(CONTENT_TYPE, JSON.clone());
@@ -143,12 +171,18 @@ pub(crate) fn request(
         }
     }
     remote.sign(&mut headers);
-    if let Some((name, value)) = &credential.header {
+    if let Some((name, value)) = &picked.credential.header {
         headers.insert(name.clone(), value.clone());
     }
-    let mut request = Request::new(prepared.body.clone());
+    if let Some(ready) = &picked.ready {
+        // Last of all: a signature is over what is sent.
+        let signable = Signable { path: &path, body: body.pieces(), now: SystemTime::now() };
+        let presented = remote.present(&ready.fetched, &signable, &mut headers);
+        presented.map_err(|why| Failed::new("bad_configuration", Next::Onward, why))?;
+    }
+    let mut request = Request::new(body.clone());
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::from(path);
     *request.headers_mut() = headers;
-    request
+    Ok(request)
 }

@@ -13,7 +13,7 @@ use std::{cell::OnceCell, time::Duration};
 use tokio::time::{Instant, timeout_at};
 use trestle_config::Settings;
 use trestle_dialect::{
-    Dialect, Envelope, Outbound, Refusal, RefusalKind, inbound,
+    Dialect, Envelope, Outbound, Refusal, RefusalKind, embed, inbound,
     ir::{self, Text},
 };
 use trestle_provider::Stream;
@@ -47,6 +47,9 @@ pub(crate) struct Ask {
     pub(crate) strict: bool,
     /// Targets of the client's own choice, to be tried after the first.
     pub(crate) fallbacks: Option<Vec<String>>,
+    /// The form of a request for embeddings.
+    pub(crate) embeds: Option<embed::Form>,
+    embed: OnceCell<Result<embed::Request, Refusal>>,
     decoded: OnceCell<Result<ir::Request, Refusal>>,
     inlined: OnceCell<Result<ir::Request, Failed>>,
     #[allow(dead_code, reason = "given back when the request ends")]
@@ -72,7 +75,14 @@ impl Ask {
                 format!("the body is not an acceptable JSON object: {error}"),
             )
         })?;
+        let embeds = match endpoint {
+            Endpoint::Embed(api) => Some(api.form_of(&envelope)?),
+            _ => None,
+        };
         let (model, stream) = match named {
+            // Embeddings are never streamed, whatever the body says.
+            Some(Named { model, .. }) if embeds.is_some() => (model.into_string(), false),
+            None if embeds.is_some() => (read_model(&envelope)?, false),
             Some(Named { model, stream: Some(stream) }) => (model.into_string(), stream),
             Some(Named { model, stream: None }) => (model.into_string(), read_stream(&envelope)?),
             None => (read_model(&envelope)?, read_stream(&envelope)?),
@@ -83,7 +93,7 @@ impl Ask {
         };
         let fallbacks = fallbacks(&envelope, &headers)?;
         let strict = strict(&headers)?;
-        let (decoded, inlined) = (OnceCell::new(), OnceCell::new());
+        let (embed, decoded, inlined) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         Ok(Self {
             endpoint,
             headers,
@@ -94,6 +104,8 @@ impl Ask {
             wants_usage,
             strict,
             fallbacks,
+            embeds,
+            embed,
             decoded,
             inlined,
             held,
@@ -127,6 +139,12 @@ impl Ask {
     /// Whether the answer is to be streamed, for the provider.
     pub(crate) fn streams(&self) -> Stream {
         if self.stream { Stream::Yes } else { Stream::No }
+    }
+
+    /// A request for embeddings in our own representation; decoded once, and only if somebody asks.
+    pub(crate) fn embed(&self, form: embed::Form) -> Result<&embed::Request, Refusal> {
+        let decoded = self.embed.get_or_init(|| embed::codec(form).decode_request(&self.envelope));
+        decoded.as_ref().map_err(Clone::clone)
     }
 
     /// The request in our own representation; decoded once, and only if somebody asks.

@@ -6,6 +6,7 @@ use crate::{
     body::Cut,
     cause::Failed,
     flight::Flight,
+    meter::Meter,
     record::Outcome,
     stream::{Step, Stream},
     timer::{Expired, Timer},
@@ -20,7 +21,7 @@ use std::{
     task::{Context, Poll},
     time::Duration,
 };
-use trestle_dialect::{Dialect, outbound};
+use trestle_dialect::Dialect;
 
 /// After the proper end, the rest of the upstream's body is awaited this long so that its connection can be kept.
 const LINGER: Duration = Duration::from_millis(250);
@@ -46,13 +47,7 @@ enum Kind {
     /// Events.
     Events { stream: Box<Stream>, dialect: Dialect },
     /// A large answer that is not a stream: bytes as they come.
-    Bytes {
-        queue: VecDeque<Bytes>,
-        body: Incoming,
-        left: Option<u64>,
-        dialect: Dialect,
-        tail: VecDeque<Bytes>,
-    },
+    Bytes { queue: VecDeque<Bytes>, body: Incoming, left: Option<u64>, meter: Meter, tail: VecDeque<Bytes> },
     /// Nothing more.
     Done,
 }
@@ -73,13 +68,13 @@ impl Relay {
         flight: Flight,
         (queue, body, length): (VecDeque<Bytes>, Incoming, Option<u64>),
         timer: Timer,
-        (dialect, idle): (Dialect, Duration),
+        (meter, idle): (Meter, Duration),
     ) -> Self {
         Self::new(
             flight,
             timer,
             idle,
-            Kind::Bytes { queue, body, left: length, dialect, tail: VecDeque::new() },
+            Kind::Bytes { queue, body, left: length, meter, tail: VecDeque::new() },
         )
     }
 
@@ -189,7 +184,7 @@ impl Inner {
     }
 
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
-        let Kind::Bytes { queue, body, left, dialect, tail } = &mut self.kind else {
+        let Kind::Bytes { queue, body, left, meter, tail } = &mut self.kind else {
             return Poll::Ready(None);
         };
         let next = match queue.pop_front() {
@@ -204,9 +199,7 @@ impl Inner {
                 return Poll::Ready(Some(Ok(bytes)));
             }
             Poll::Ready(None) => {
-                if let Some(usage) =
-                    outbound(*dialect).usage_in_tail(&tail.iter().flatten().copied().collect::<Vec<_>>())
-                {
+                if let Some(usage) = meter.in_tail(&tail.iter().flatten().copied().collect::<Vec<_>>()) {
                     self.flight.usage(usage);
                 }
                 self.flight.record.outcome = Outcome::Ok;

@@ -2,6 +2,7 @@
 //! what was learned of its models. Read with atomics on the request path; locks are touched only when something is
 //! new or saturated.
 
+use arc_swap::ArcSwapOption;
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     future::poll_fn,
@@ -15,6 +16,8 @@ use std::{
     task::{Context, Poll, Waker},
     time::{Duration, Instant},
 };
+
+use trestle_provider::credential::Live;
 
 /// Models whose learned quirk is remembered, per provider.
 const LEARNED_MAX: usize = 1_000;
@@ -63,6 +66,8 @@ impl ProviderState {
 pub(crate) struct KeyHealth {
     /// Milliseconds since the process began; 0 means never benched.
     benched_until_ms: AtomicU64,
+    /// What was fetched, for a key that is issued by a cloud.
+    live: ArcSwapOption<Live>,
 }
 
 fn now_ms() -> u64 {
@@ -75,6 +80,16 @@ impl KeyHealth {
     pub(crate) fn bench(&self, how_long: Duration) {
         let until = now_ms().saturating_add(how_long.as_millis() as u64).max(1);
         self.benched_until_ms.fetch_max(until, Relaxed);
+    }
+
+    /// From here on it is this credential that is fetched.
+    pub(crate) fn follow(&self, live: Arc<Live>) {
+        self.live.store(Some(live));
+    }
+
+    /// The credential that is fetched.
+    pub(crate) fn live(&self) -> Option<Arc<Live>> {
+        self.live.load_full()
     }
 
     /// How long it is still out; `None` if it may be used.

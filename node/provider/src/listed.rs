@@ -4,6 +4,7 @@ use crate::{
     Auth, Operation, Origin, Provider, Row,
     headers::{cannot_forward, cannot_present, cannot_set},
     url::{Base, Path},
+    variables,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION, uri::PathAndQuery};
 use std::fmt;
@@ -36,6 +37,10 @@ impl Listed {
     /// Checks the row: URL, paths, headers. All problems, each `member: what is wrong, and how to mend it`.
     pub fn new(row: Row) -> Result<Self, Vec<String>> {
         let mut problems = Vec::new();
+        let row = variables::expand(row, &mut problems);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
         if row.dialects.is_empty() {
             problems.push(format!("dialects: is empty; name at least one of {}", dialect_names()));
         }
@@ -60,12 +65,15 @@ fn paths(base: &Base, row: &Row, problems: &mut Vec<String>) -> Vec<(Operation, 
     for operation in Operation::ALL {
         let (name, dialect) = (operation.name(), operation.dialect());
         let speaks = row.dialects.contains(&dialect);
-        let own = row.endpoints.0.get(&operation).map(String::as_str);
+        let set = |operation| row.endpoints.0.get(&operation).map(String::as_str);
+        let own = set(operation).or_else(|| operation.wider().and_then(set));
         match base.endpoint(own.or(speaks.then_some(operation.path())).unwrap_or_default()) {
-            Ok(None) if speaks && operation.is_needed() => problems.push(format!(
-                "endpoints.{name}: is empty, but `dialects` has `{}`; remove one of the two",
-                dialect.name()
-            )),
+            Ok(None) if speaks && operation.is_needed() && set(operation).is_some() => {
+                problems.push(format!(
+                    "endpoints.{name}: is empty, but `dialects` has `{}`; remove one of the two",
+                    dialect.name()
+                ))
+            }
             Ok(None) => {}
             Ok(Some(path)) => made.push((operation, path)),
             Err(why) => problems.push(format!("endpoints.{name}: {why}")),

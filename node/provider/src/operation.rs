@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeMap};
-use trestle_dialect::Dialect;
+use trestle_dialect::{Dialect, embed::Api};
 
 /// What is asked of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
@@ -15,6 +15,8 @@ pub enum Operation {
     Responses,
     /// Anthropic Messages.
     Messages,
+    /// The same streamed, where that has a path of its own.
+    StreamMessages,
     /// Gemini.
     GenerateContent,
     /// Gemini, streamed.
@@ -47,14 +49,17 @@ pub enum Operation {
     Embed,
     /// Documents in the order of their relevance: Cohere.
     Rerank,
+    /// Embeddings of models on Bedrock.
+    Invoke,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Chat,
         Self::Responses,
         Self::Messages,
+        Self::StreamMessages,
         Self::GenerateContent,
         Self::StreamGenerateContent,
         Self::Converse,
@@ -71,6 +76,7 @@ impl Operation {
         Self::BatchEmbedContents,
         Self::Embed,
         Self::Rerank,
+        Self::Invoke,
     ];
 
     /// To generate a message, whole or streamed.
@@ -78,12 +84,24 @@ impl Operation {
         match (dialect, stream) {
             (Dialect::OpenAiChat, _) => Self::Chat,
             (Dialect::OpenAiResponses, _) => Self::Responses,
-            (Dialect::AnthropicMessages, _) => Self::Messages,
+            (Dialect::AnthropicMessages, Stream::No) => Self::Messages,
+            (Dialect::AnthropicMessages, Stream::Yes) => Self::StreamMessages,
             (Dialect::Gemini, Stream::No) => Self::GenerateContent,
             (Dialect::Gemini, Stream::Yes) => Self::StreamGenerateContent,
             (Dialect::BedrockConverse, Stream::No) => Self::Converse,
             (Dialect::BedrockConverse, Stream::Yes) => Self::ConverseStream,
             (Dialect::CohereChat, _) => Self::CohereChat,
+        }
+    }
+
+    /// To embed something.
+    pub const fn embed(api: Api) -> Self {
+        match api {
+            Api::OpenAi => Self::Embeddings,
+            Api::GeminiBatch => Self::BatchEmbedContents,
+            Api::Gemini => Self::EmbedContent,
+            Api::Cohere => Self::Embed,
+            Api::Bedrock => Self::Invoke,
         }
     }
 
@@ -93,6 +111,7 @@ impl Operation {
             Self::Chat => "chat",
             Self::Responses => "responses",
             Self::Messages => "messages",
+            Self::StreamMessages => "stream_messages",
             Self::GenerateContent => "generate_content",
             Self::StreamGenerateContent => "stream_generate_content",
             Self::Converse => "converse",
@@ -109,6 +128,7 @@ impl Operation {
             Self::BatchEmbedContents => "batch_embed_contents",
             Self::Embed => "embed",
             Self::Rerank => "rerank",
+            Self::Invoke => "invoke",
         }
     }
 
@@ -122,13 +142,13 @@ impl Operation {
             | Self::ImageGenerations
             | Self::Speech => Dialect::OpenAiChat,
             Self::Responses => Dialect::OpenAiResponses,
-            Self::Messages | Self::CountTokens => Dialect::AnthropicMessages,
+            Self::Messages | Self::StreamMessages | Self::CountTokens => Dialect::AnthropicMessages,
             Self::GenerateContent
             | Self::StreamGenerateContent
             | Self::GeminiCountTokens
             | Self::EmbedContent
             | Self::BatchEmbedContents => Dialect::Gemini,
-            Self::Converse | Self::ConverseStream => Dialect::BedrockConverse,
+            Self::Converse | Self::ConverseStream | Self::Invoke => Dialect::BedrockConverse,
             Self::CohereChat | Self::Embed | Self::Rerank => Dialect::CohereChat,
         }
     }
@@ -148,12 +168,20 @@ impl Operation {
         )
     }
 
+    /// The operation whose path this one takes where it has none of its own.
+    pub(crate) const fn wider(self) -> Option<Self> {
+        match self {
+            Self::StreamMessages => Some(Self::Messages),
+            _ => None,
+        }
+    }
+
     /// The owner's path, below its base URL.
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Chat => "/chat/completions",
             Self::Responses => "/responses",
-            Self::Messages => "/messages",
+            Self::Messages | Self::StreamMessages => "/messages",
             Self::GenerateContent => "/models/{model}:generateContent",
             Self::StreamGenerateContent => "/models/{model}:streamGenerateContent?alt=sse",
             Self::Converse => "/model/{model}/converse",
@@ -170,6 +198,7 @@ impl Operation {
             Self::BatchEmbedContents => "/models/{model}:batchEmbedContents",
             Self::Embed => "/embed",
             Self::Rerank => "/rerank",
+            Self::Invoke => "/model/{model}/invoke",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a call to a provider needs beside its wire format: where to, and how to sign.
 
-use crate::Operation;
-use http::{HeaderMap, HeaderName, HeaderValue, Uri, uri::PathAndQuery};
+use crate::{Operation, Signable, credential::Fetched};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri, header::AUTHORIZATION, uri::PathAndQuery};
 use trestle_dialect::Fault;
 
 /// Where a provider is: what a connection pool is keyed by.
@@ -48,6 +48,22 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
     /// Puts the headers on that every call gets (versions, ...). What is there already is kept: a header of the client
     /// that was let through wins.
     fn sign(&self, headers: &mut HeaderMap);
+
+    /// Presents a credential that was fetched, for a request whose headers are all there. The error says why it cannot be.
+    fn present(
+        &self,
+        fetched: &Fetched,
+        _request: &Signable<'_>,
+        headers: &mut HeaderMap,
+    ) -> Result<(), &'static str> {
+        match fetched {
+            Fetched::Bearer(value) => {
+                headers.insert(AUTHORIZATION, value.clone());
+                Ok(())
+            }
+            Fetched::Aws(_) => Err("the vendor takes no signatures of AWS"),
+        }
+    }
 
     /// Corrects what the dialect made of an error, where this vendor differs.
     fn classify(&self, _fault: &mut Fault) {}

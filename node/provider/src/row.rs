@@ -1,8 +1,9 @@
 //! A vendor as a row of data, in `listed.toml` and in the document.
 
-use crate::Endpoints;
+use crate::{Endpoints, variables};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use trestle_dialect::{Dialect, Quirks};
 
@@ -32,6 +33,66 @@ pub struct Row {
     /// How it departs from its dialect.
     #[serde(default)]
     pub quirks: Quirks,
+    /// What stands for `{name}` in `base_url` and `endpoints`. An empty one has to be set in the document.
+    #[serde(default)]
+    pub variables: BTreeMap<String, String>,
+    /// Members that every body gets, such as a version that others put into a header.
+    #[serde(default)]
+    pub body: BTreeMap<String, Value>,
+    /// Whose credentials it takes beside keys, as bearer tokens or for signatures.
+    #[serde(default)]
+    pub cloud: Option<Cloud>,
+    /// Which file of `coded/` does what a row cannot say.
+    #[serde(default)]
+    pub coded: Option<String>,
+}
+
+impl Row {
+    /// A vendor of which nothing else is known.
+    pub fn new(base_url: String, dialects: Vec<Dialect>) -> Self {
+        Self {
+            base_url,
+            dialects,
+            auth: Auth::default(),
+            env: Vec::new(),
+            endpoints: Endpoints::default(),
+            headers: BTreeMap::new(),
+            forward_headers: Vec::new(),
+            quirks: Quirks::default(),
+            variables: BTreeMap::new(),
+            body: BTreeMap::new(),
+            cloud: None,
+            coded: None,
+        }
+    }
+
+    /// Whether its URL or one of its paths holds `{name}`.
+    pub fn uses(&self, name: &str) -> bool {
+        variables::is_used(self, name)
+    }
+}
+
+/// Who issues credentials that are fetched and renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cloud {
+    /// Amazon.
+    Aws,
+    /// Google.
+    Google,
+    /// Microsoft.
+    Entra,
+}
+
+impl Cloud {
+    /// The member of a key that holds such credentials.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Aws => "aws",
+            Self::Google => "google",
+            Self::Entra => "entra",
+        }
+    }
 }
 
 /// How a key is presented.

@@ -11,9 +11,16 @@ import urllib.request
 from dataclasses import dataclass
 
 import anthropic
+import boto3
+import botocore.config
+import botocore.session
+import botocore.validate
 import cohere
 import openai
 import pytest
+from google import genai
+
+import tls
 
 URL = os.environ["TRESTLE_TEST_URL"]
 KEY = os.environ["TRESTLE_TEST_KEY"]
@@ -27,10 +34,13 @@ PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 )
 
-# An upstream of each dialect (`openai` has both of its vendor's), and the mock that is built into the gateway.
+# An upstream of each dialect, of Gemini both generations, and the mock that is built into the gateway.
 MODELS = {
     "openai": "openai/gpt-4o-mini",
     "anthropic": "anthropic/claude-sonnet-4-5",
+    "gemini": "gemini/gemini-2.5-flash",
+    "gemini-3": "gemini/gemini-3-pro-preview",
+    "bedrock": "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0",
     "chat": "chat/gpt-4o-mini",
     # LiteLLM takes a name that begins with `responses/` for a word of its own.
     "responses": "responses-only/gpt-5-mini",
@@ -61,12 +71,12 @@ class Kind:
     @property
     def vendor(self) -> str:
         """Whose API it is."""
-        return {"chat": "openai", "responses": "openai"}.get(self.name, self.name)
+        return {"gemini-3": "gemini", "chat": "openai", "responses": "openai"}.get(self.name, self.name)
 
 
 def kinds(*names: str, native: str):
     """Parametrizes a test over kinds of providers; straight at the mock only the native one is left."""
-    left = [name for name in names if not DIRECT or name == native]
+    left = [name for name in names if not DIRECT or name.startswith(native)]
     return pytest.mark.parametrize("kind", [Kind(name) for name in left], ids=lambda kind: kind.name)
 
 
@@ -129,6 +139,60 @@ def anthropic_client():
         yield client
 
 
+# Amazon's client looks for credentials in files and at the metadata service of the machine: it must find none there,
+# and must not ask. The token is read with the first call of a client.
+for name in [name for name in os.environ if name.startswith("AWS_")]:
+    del os.environ[name]
+os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
+os.environ["AWS_CONFIG_FILE"] = os.environ["AWS_SHARED_CREDENTIALS_FILE"] = os.devnull
+os.environ["AWS_BEARER_TOKEN_BEDROCK"] = KEY
+FRONT = tls.front(URL)
+
+
+def bedrock(prefix="", seconds=30, validation=True):
+    """A client of Bedrock; without validation it sends what the vendor would refuse."""
+    retries = {"total_max_attempts": 1}
+    return boto3.client(
+        "bedrock-runtime",
+        endpoint_url=FRONT.url + prefix,
+        region_name="us-east-1",
+        verify=FRONT.certificate,
+        config=botocore.config.Config(retries=retries, read_timeout=seconds, parameter_validation=validation),
+    )
+
+
+@pytest.fixture(scope="session")
+def bedrock_client():
+    return bedrock()
+
+
+def gemini(url, key=KEY, seconds=30):
+    return genai.Client(api_key=key, http_options=genai.types.HttpOptions(base_url=url, timeout=int(seconds * 1000)))
+
+
+@pytest.fixture(scope="session")
+def gemini_client():
+    with gemini(URL) as client:
+        yield client
+
+
+CONVERSE = botocore.session.get_session().get_service_model("bedrock-runtime").operation_model("ConverseStream")
+
+
+@pytest.fixture(autouse=True)
+def what_bedrock_received(request):
+    """Holds what the gateway sent to Bedrock against the service's own model."""
+    kind = request.node.callspec.params.get("kind") if hasattr(request.node, "callspec") else None
+    if DIRECT or kind is None or kind.vendor != "bedrock":
+        yield
+        return
+    seen = request.getfixturevalue("upstream")
+    yield
+    for received in seen.requests():
+        if received["path"].startswith("/model/"):
+            body = json.loads(received["body"])
+            report = botocore.validate.ParamValidator().validate({"modelId": "m", **body}, CONVERSE.input_shape)
+            assert not report.has_errors(), report.generate_report()
 @pytest.fixture(scope="session")
 def cohere_client():
     return cohere_at(URL)

@@ -19,8 +19,8 @@ def kinds(*names):
     return kinds_of(*names, native="openai")
 
 
-every_kind = kinds("openai", "anthropic", "responses", "cohere", "mock")
-remote_kinds = kinds("openai", "anthropic", "responses", "cohere")
+every_kind = kinds("openai", "anthropic", "gemini", "gemini-3", "bedrock", "responses", "cohere", "mock")
+remote_kinds = kinds("openai", "anthropic", "gemini", "gemini-3", "bedrock", "responses", "cohere")
 
 
 def ask(text=TEXT):
@@ -64,7 +64,9 @@ def test_system_and_developer_roles(openai_client, kind, upstream):
         answer = openai_client.chat.completions.create(model=kind.model(), messages=messages)
         assert answer.choices[0].message.content == TEXT
         sent = upstream.last()["json"]
-        if kind.name == "anthropic":
+        if kind.vendor == "gemini":
+            assert sent["systemInstruction"] == {"parts": [{"text": "Be brief."}]} and len(sent["contents"]) == 1
+        elif kind.name in ("anthropic", "bedrock"):
             assert "Be brief." in json.dumps(sent["system"]) and len(sent["messages"]) == 1
 
 
@@ -261,7 +263,9 @@ def test_tool_arguments_are_streamed(openai_client, kind):
                 assert delta.id in (None, call["id"])
                 call["arguments"] += delta.function.arguments or ""
                 pieces += bool(delta.function.arguments)
-    assert sorted(calls) == [0, 1] and finished == ["tool_calls"] and pieces > 4
+    assert sorted(calls) == [0, 1] and finished == ["tool_calls"]
+    # Gemini tells them whole.
+    assert pieces > 4 or kind.vendor == "gemini"
     assert [call["name"] for call in calls.values()] == ["weather", "clock"]
     assert [json.loads(call["arguments"]) for call in calls.values()] == [{"city": city}, {"zone": city}]
     assert len({call["id"] for call in calls.values()}) == 2
@@ -300,10 +304,13 @@ def test_tool_choice(openai_client, kind):
         assert [call.function.name for call in answer.choices[0].message.tool_calls or []] == expected
     if kind.name == "cohere":
         return  # It cannot be told to call one tool only.
-    single = openai_client.chat.completions.create(
+    single = openai_client.chat.completions.with_raw_response.create(
         model=kind.model(), messages=ask("call two tools"), tools=[WEATHER, CLOCK], parallel_tool_calls=False
     )
-    assert len(single.choices[0].message.tool_calls) == 1
+    if kind.vendor == "gemini":
+        assert "parallel_tool_calls" in single.headers["x-trestle-dropped"]
+    else:
+        assert len(single.parse().choices[0].message.tool_calls) == 1
 
 
 # What else goes in and comes out
@@ -344,7 +351,7 @@ def test_reasoning_content(openai_client, kind):
 
 
 @gateway_only
-@kinds("anthropic", "responses", "cohere")
+@kinds("anthropic", "gemini", "gemini-3", "bedrock", "responses", "cohere")
 @pytest.mark.parametrize("history", ["kept", "lost"])
 @pytest.mark.parametrize("streamed", [False, True])
 def test_signed_thinking_over_two_turns(openai_client, kind, history, streamed):
@@ -360,10 +367,13 @@ def test_signed_thinking_over_two_turns(openai_client, kind, history, streamed):
     said = {"role": "assistant", "tool_calls": [
         {"id": call.id, "type": "function", "function": {"name": call.function.name, "arguments": call.function.arguments}}
     ]}
-    # Cohere signs nothing.
     if history == "kept" and kind.name != "cohere":
-        # As LiteLLM names them; the upstream checks that each signature fits its thought.
-        said["thinking_blocks"] = message.model_extra["thinking_blocks"]
+        # As Google and LiteLLM name them; the upstream checks that each signature fits its call or thought.
+        # Cohere signs nothing.
+        if kind.vendor == "gemini":
+            said["tool_calls"][0]["extra_content"] = call.model_extra["extra_content"]
+        else:
+            said["thinking_blocks"] = message.model_extra["thinking_blocks"]
     messages += [said, {"role": "tool", "tool_call_id": call.id, "content": "noon"}]
     second = openai_client.chat.completions.create(messages=messages, **asked).choices[0].message
     assert second.content == "The tool said: noon"
@@ -377,6 +387,13 @@ def test_embeddings(openai_client):
     raw = openai_client.embeddings.create(model=model, input="a", dimensions=8, encoding_format="base64")
     numbers = struct.unpack("<8f", base64.b64decode(raw.data[0].embedding))
     assert list(numbers) == pytest.approx(answer.data[0].embedding)
+
+
+@gateway_only
+def test_embeddings_of_gemini(openai_client, upstream):
+    answer = openai_client.embeddings.create(model="gemini/gemini-embedding-001", input="a", dimensions=8)
+    assert len(answer.data[0].embedding) == 8
+    assert upstream.last()["path"] == "/v1beta/models/gemini-embedding-001:batchEmbedContents"
 
 
 def test_legacy_completions(openai_client):

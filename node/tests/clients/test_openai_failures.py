@@ -253,8 +253,10 @@ def test_what_the_upstream_sees(openai_client, kind, upstream):
     )
     seen = upstream.last()
     assert KEY not in json.dumps(seen["headers"]) and KEY not in seen["body"]
-    assert "sk-upstream" in seen["headers"].get("authorization", "") + seen["headers"].get("x-api-key", "")
-    assert not {"cookie", "x-other", "authorization" if kind.name == "anthropic" else "x-api-key"} & set(seen["headers"])
+    assert "sk-upstream" in json.dumps(seen["headers"])
+    own = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}.get(kind.vendor, "authorization")
+    others = {"cookie", "x-other", "x-api-key", "x-goog-api-key", "authorization"} - {own}
+    assert own in seen["headers"] and not others & set(seen["headers"])
 
 
 @gateway_only
@@ -273,7 +275,7 @@ def test_same_dialect_keeps_every_member(openai_client, kind, upstream):
 
 
 @gateway_only
-@kinds("anthropic", "responses")
+@kinds("anthropic", "bedrock", "responses")
 def test_what_cannot_be_expressed_is_named(openai_client, kind):
     raw = openai_client.chat.completions.with_raw_response.create(
         model=kind.model(), messages=ask(), seed=7, logit_bias={"50256": -100}

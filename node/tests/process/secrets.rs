@@ -60,6 +60,57 @@ fn a_secret_in_clear_is_sealed_and_seen_nowhere() {
 }
 
 #[test]
+fn secrets_of_clouds_are_sealed_wherever_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = start(folder.path()).sealing().start();
+    let operator = Operator::of(&node);
+    let secrets = ["aws", "session", "entra", "proxy"].map(|whose| format!("hush-of-{whose}-0123456789"));
+    let keys = format!(
+        r#"[{{"name":"a","aws":{{"access_key_id":"AKID","secret_access_key":"{}","session_token":"{}"}}}}]"#,
+        secrets[0], secrets[1]
+    );
+    let bedrock = format!(
+        r#"{{"id":"bedrock","value":{{"dialects":["openai-chat"],"variables":{{"region":"eu-west-1"}},"keys":{keys}}}}}"#
+    );
+    operator.done("POST /api/providers", &bedrock);
+    // Nobody is asked in a test: the address of the authority refuses connections.
+    let entra = format!(
+        r#"{{"tenant":"t","client_id":"c","client_secret":"{}","authority":"http://127.0.0.1:1"}}"#,
+        secrets[2]
+    );
+    let azure = format!(
+        r#"{{"id":"azure","value":{{"variables":{{"resource":"r"}},"proxy":"http://u:{}@127.0.0.1:1","keys":[{{"name":"a","entra":{entra}}}]}}}}"#,
+        secrets[3]
+    );
+    operator.done("POST /api/providers", &azure);
+    let shown = operator.done("GET /api/providers/bedrock", "");
+    let aws = &shown["value"]["keys"][0]["aws"];
+    assert_eq!(aws["access_key_id"], "AKID");
+    let handle = aws["secret_access_key"].as_str().unwrap();
+    assert!(handle.starts_with("sealed:") && handle.len() == 23, "{handle}");
+    for line in ["GET /api/document", "GET /api/audit", "GET /api/revisions/2", "GET /api/revisions/3"] {
+        let body = operator.send(line, "", "").body;
+        let clean =
+            secrets.iter().all(|secret| !body.contains(secret.as_str())) && !body.contains("sealed:v1.");
+        assert!(clean, "{line}: {body}");
+    }
+    let shown_proxy = operator.done("GET /api/providers/azure", "");
+    assert!(shown_proxy["value"]["proxy"].as_str().unwrap().starts_with("sealed:"), "{shown_proxy}");
+    let same = operator.done("PUT /api/providers/bedrock", &shown["value"].to_string());
+    assert!(same["changes"].as_array().unwrap().is_empty(), "{same}");
+    // Static keys are there at once; what cannot be fetched is told where an operator looks.
+    let found = operator.done("POST /api/dry-run", r#"{"key":"tests","body":{"model":"bedrock/x"}}"#);
+    assert_eq!(found["targets"][0]["tried"], true, "{found}");
+    node.printed("the credentials cannot be fetched");
+    let found = operator.done("POST /api/dry-run", r#"{"key":"tests","body":{"model":"azure/x"}}"#);
+    let why = found["targets"][0].to_string();
+    assert!(why.contains("the credentials a of the provider azure could not be fetched"), "{found}");
+    assert!(secrets.iter().all(|secret| !node.log().contains(secret.as_str())));
+    drop(node);
+    assert!(secrets.iter().all(|secret| !is_kept(folder.path(), secret)));
+}
+
+#[test]
 fn without_a_key_only_references_are_taken() {
     let folder = tempfile::tempdir().unwrap();
     let node = start(folder.path()).start();

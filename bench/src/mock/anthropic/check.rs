@@ -53,11 +53,33 @@ pub(super) fn request(body: &Value, beta_members: &[&str]) -> Result<(), VendorE
     metadata(members)?;
     system(members)?;
     tools(members)?;
+    for format in ["/output_config/format/schema", "/output_format/schema"] {
+        if body.pointer(format).is_some_and(|schema| !is_closed(schema)) {
+            return Err(VendorError::invalid(OPEN_SCHEMA));
+        }
+    }
     let messages = messages::check(members.get("messages"))?;
     if thinking(members, max_tokens)? {
         messages::check_thinking_order(messages)?;
     }
     blocks::check_cache_marks(body)
+}
+
+/// What is said of a schema that is not closed.
+pub(crate) const OPEN_SCHEMA: &str = "output_config.format.schema: For 'object' type, 'additionalProperties' must be \
+                                      explicitly set to false";
+
+/// Whether the objects of a schema say that nothing else may stand in them.
+pub(crate) fn is_closed(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => {
+            let open = members.get("type").and_then(Value::as_str) == Some("object")
+                && members.get("additionalProperties") != Some(&Value::Bool(false));
+            !open && members.values().all(is_closed)
+        }
+        Value::Array(elements) => elements.iter().all(is_closed),
+        _ => true,
+    }
 }
 
 /// The error for a member that must not be there.
@@ -230,7 +252,7 @@ fn check_tool(tool: &Value, at: usize) -> Result<(), VendorError> {
 }
 
 /// Whether thinking is on.
-fn thinking(members: &Map<String, Value>, max_tokens: i64) -> Result<bool, VendorError> {
+pub(crate) fn thinking(members: &Map<String, Value>, max_tokens: i64) -> Result<bool, VendorError> {
     let Some(thinking) = members.get("thinking") else { return Ok(false) };
     let settings = thinking
         .as_object()

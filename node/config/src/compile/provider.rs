@@ -2,21 +2,19 @@
 
 use super::{
     Secrets, check_name,
+    credential::{Keys, no_key},
     limits::{self, Defaults, Limits, within},
     secret::Source,
+    target,
 };
 use crate::{
-    Credential, MockSettings, ProviderConfig, ProviderEntry, ProviderKind, hash, path::Path,
-    problem::Findings, suggest::did_you_mean,
+    MockSettings, ProviderConfig, ProviderEntry, ProviderKind, path::Path, problem::Findings,
+    suggest::did_you_mean,
 };
 use http::HeaderName;
-use std::{
-    collections::{BTreeSet, HashSet},
-    net::IpAddr,
-    sync::Arc,
-};
+use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 use trestle_dialect::{Dialect, Quirks};
-use trestle_provider::{Auth, Endpoints, Listed, Origin, Provider as _, Row, listed};
+use trestle_provider::{Origin, Proxy, Row, listed, provider};
 
 /// A provider of the document, and what it is compiled with.
 pub(super) struct Draft<'a> {
@@ -42,8 +40,16 @@ impl Draft<'_> {
         }
         let limits = limits::provider(entry, self.defaults, path, findings);
         let row = self.row(path, findings)?;
-        let vendor = Listed::new(row.clone()).map_err(|problems| report(&problems, path, findings)).ok()?;
-        let credentials = self.credentials(&row, &vendor, path, findings);
+        let vendor = provider(row.clone()).map_err(|problems| report(&problems, path, findings)).ok()?;
+        let (provider, secrets) = (self.name, self.secrets);
+        let way = self.proxy(vendor.origin(), path, findings);
+        let proxy = way.as_ref().ok().and_then(Option::as_ref);
+        let keys = Keys { provider, entry, row: &row, vendor: vendor.as_ref(), secrets, proxy };
+        let mut credentials = keys.compile(path, findings);
+        if way.is_err() {
+            // Nothing goes past a proxy that is meant and not known.
+            credentials.clear();
+        }
         let tls_ca = self.tls_ca(vendor.origin(), path, findings);
         if vendor.origin().tls && entry.http2.is_some() {
             let message =
@@ -61,6 +67,7 @@ impl Draft<'_> {
             keys_missing: credentials.is_empty(),
             credentials,
             forward_headers: names.iter().filter_map(|name| HeaderName::try_from(name).ok()).collect(),
+            params: row.body.iter().map(|(name, value)| target::param(name, value)).collect(),
             quirks: row.quirks,
             models: entry.models.iter().map(|model| model.as_str().into()).collect(),
             concurrency: limits.concurrency,
@@ -69,11 +76,12 @@ impl Draft<'_> {
             retries: limits.retries,
             tls_ca,
             tls_server_name: entry.tls.server_name.as_deref().map(Into::into),
+            proxy: way.ok().flatten().map(Arc::new),
             http2_prior_knowledge: entry.http2 == Some(true) && !vendor.origin().tls,
             private_addresses: entry
                 .private_addresses
                 .unwrap_or_else(|| entry.base_url.is_some() || is_local(vendor.origin())),
-            kind: ProviderKind::Remote(Box::new(vendor)),
+            kind: ProviderKind::Remote(vendor),
         })
     }
 
@@ -109,19 +117,18 @@ impl Draft<'_> {
         }
         let mut row = match (base, &entry.base_url, &entry.dialects) {
             (Some(row), _, _) => row.clone(),
-            (None, Some(base_url), Some(dialects)) => Row {
-                base_url: base_url.clone(),
-                dialects: dialects.clone(),
-                auth: Auth::default(),
-                env: Vec::new(),
-                endpoints: Endpoints::default(),
-                headers: Default::default(),
-                forward_headers: Vec::new(),
-                quirks: Quirks::default(),
-            },
+            (None, Some(base_url), Some(dialects)) => Row::new(base_url.clone(), dialects.clone()),
             _ => return None,
         };
+        let declared: Vec<_> = row.variables.keys().cloned().collect();
         self.overlay(&mut row);
+        let idle = |name: &&String| !declared.contains(name) && !row.uses(name);
+        for name in entry.variables.keys().filter(idle) {
+            let known: Vec<_> = declared.iter().map(String::as_str).collect();
+            let meant = did_you_mean(name, known.iter().copied());
+            let message = format!("stands nowhere in `base_url` or `endpoints`; remove it{meant}");
+            findings.problem(&path.member("variables").member(name), message);
+        }
         Some(row)
     }
 
@@ -132,78 +139,35 @@ impl Draft<'_> {
         row.auth = entry.auth.clone().unwrap_or_else(|| row.auth.clone());
         row.quirks = entry.quirks.clone().unwrap_or_else(|| row.quirks.clone());
         row.endpoints.0.extend(entry.endpoints.clone().unwrap_or_default().0);
+        row.variables.extend(entry.variables.clone());
         // Header names are the same in any case, so the row's own gives way to one that is written otherwise.
         row.headers.retain(|name, _| !entry.headers.keys().any(|own| own.eq_ignore_ascii_case(name)));
         row.headers.extend(entry.headers.clone());
         row.forward_headers.extend(entry.forward_headers.iter().cloned());
     }
 
-    fn credentials(
-        &self,
-        row: &Row,
-        vendor: &Listed,
-        path: &Path<'_>,
-        findings: &mut Findings,
-    ) -> Vec<Arc<Credential>> {
-        let keys = &self.entry.keys;
-        let path = path.member("keys");
-        if keys.is_empty() {
-            if let (Some(variable), true) = (row.env.first(), row.auth != Auth::None) {
-                let message = format!(
-                    "is empty; write `keys: [{{ name: main, value: env:{variable} }}]` (or `auth: none`)"
-                );
-                findings.problem(&path, message);
-            }
-            return vec![Arc::new(no_key(self.name))];
+    /// The proxy, if there is one; an error if it is not known.
+    fn proxy(&self, origin: &Origin, path: &Path<'_>, findings: &mut Findings) -> Result<Option<Proxy>, ()> {
+        let Some(value) = &self.entry.proxy else { return Ok(None) };
+        if self.entry.http2 == Some(true) && !origin.tls {
+            findings.problem(&path.member("http2"), "cannot be had through a proxy without TLS; remove one");
         }
-        if row.auth == Auth::None {
-            findings.problem(
-                &path,
-                "would never be sent, for `auth` is `none`; set `auth: bearer` or remove them",
-            );
-        }
-        if keys.iter().all(|key| key.weight == 0) {
-            findings.problem(&path, "have no weight above 0; give one of them a share");
-        }
-        let (mut names, mut made) = (HashSet::new(), Vec::new());
-        for (index, key) in keys.iter().enumerate() {
-            let path = path.item(index);
-            check_name(&key.name, &path.member("name"), findings);
-            if !names.insert(&key.name) {
-                findings.problem(&path.member("name"), format!("`{}` is there twice; rename one", key.name));
-            }
-            let path = path.member("value");
-            let secret = match Source::of(&key.value) {
-                Ok(source) => source.read(self.secrets).map(|secret| (source, secret)),
-                Err(why) => {
-                    findings.problem(&path, why);
-                    continue;
-                }
-            };
-            let (source, secret) = match secret {
-                Ok(read) => read,
-                Err(why) => {
-                    findings.warning(&path, format!("{why}; this key is left out"));
-                    continue;
-                }
-            };
-            match vendor.credential(&secret) {
-                Ok(header) => made.push(Arc::new(Credential {
-                    name: key.name.as_str().into(),
-                    weight: key.weight,
-                    header,
-                    fingerprint: hash::fingerprint([self.name, &key.name, &secret]),
-                })),
-                Err(why) if source.is_literal() => findings.problem(&path, why),
-                Err(why) => findings.warning(&path, format!("the key {why}; it is left out")),
-            }
-        }
-        made
+        let path = path.member("proxy");
+        let source = Source::of(&value.0).map_err(|why| findings.problem(&path, why))?;
+        let url = source.read(self.secrets);
+        let left_out = |why: &str| format!("{why}; this provider is left out");
+        let url = url.map_err(|why| findings.warning(&path, left_out(&why)))?;
+        let parsed = Proxy::parse(&url).map(Some);
+        parsed.map_err(|why| match source.is_literal() {
+            true => findings.problem(&path, why),
+            false => findings.warning(&path, left_out(why)),
+        })
     }
 
     fn tls_ca(&self, origin: &Origin, path: &Path<'_>, findings: &mut Findings) -> Option<Arc<str>> {
         let (tls, path) = (&self.entry.tls, path.member("tls"));
-        if !origin.tls && (tls.ca.is_some() || tls.server_name.is_some()) {
+        let through_tls = self.entry.proxy.as_ref().is_some_and(|proxy| !proxy.0.starts_with("http://"));
+        if !origin.tls && ((tls.ca.is_some() && !through_tls) || tls.server_name.is_some()) {
             findings.problem(&path, "has no use, for `base_url` is `http://`; remove it or write `https://`");
         }
         let is_host = |name: &String| {
@@ -251,15 +215,6 @@ fn is_local(origin: &Origin) -> bool {
     &*origin.host == "localhost" || origin.host.parse::<IpAddr>().is_ok()
 }
 
-fn no_key(provider: &str) -> Credential {
-    Credential {
-        name: "none".into(),
-        weight: 1,
-        header: None,
-        fingerprint: hash::fingerprint([provider, "none", ""]),
-    }
-}
-
 /// The built-in mock as the document sets it.
 pub(super) fn mock(
     entry: &ProviderEntry,
@@ -303,6 +258,7 @@ pub(super) fn mock_with(settings: MockSettings, limits: Limits) -> ProviderConfi
         credentials: vec![Arc::new(no_key(super::MOCK))],
         keys_missing: false,
         quirks: Quirks::default(),
+        params: Vec::new(),
         forward_headers: Vec::new(),
         models: vec!["echo".into(), "lorem".into()],
         concurrency: limits.concurrency,
@@ -311,6 +267,7 @@ pub(super) fn mock_with(settings: MockSettings, limits: Limits) -> ProviderConfi
         retries: limits.retries,
         tls_ca: None,
         tls_server_name: None,
+        proxy: None,
         http2_prior_knowledge: false,
         private_addresses: false,
     }

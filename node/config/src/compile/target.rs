@@ -63,8 +63,10 @@ pub(super) fn compile(
     let times = limits::times(&entry.timeouts, wider_times, path, findings);
     let retries = limits::retries(&entry.retries, wider_retries, path, findings);
     let (provider, model) = found?;
-    let plain = TargetConfig::plain(&provider, model, catalog, Listed::Yes);
-    Some(Arc::new(TargetConfig { weight: entry.weight, params, times, retries, ..plain }))
+    let mut plain = TargetConfig::plain(&provider, model, catalog, Listed::Yes);
+    plain.params.retain(|(name, _)| !entry.params.contains_key(name));
+    plain.params.extend(params);
+    Some(Arc::new(TargetConfig { weight: entry.weight, times, retries, ..plain }))
 }
 
 fn params(
@@ -77,7 +79,12 @@ fn params(
         if PARAMS_REFUSED.contains(&name.as_str()) {
             findings.problem(&path.member(name), "cannot be set for a target; remove it");
         }
-        made.push((name.clone(), Json::from_valid(value.to_string().into_bytes().into())));
+        made.push(param(name, value));
     }
     made
+}
+
+/// A member of a body.
+pub(super) fn param(name: &str, value: &serde_json::Value) -> (String, Json) {
+    (name.to_owned(), Json::from_valid(value.to_string().into_bytes().into()))
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::parse;
 
+mod clouds;
 mod made;
 mod refused;
 

@@ -66,7 +66,7 @@ pub(super) fn provider_key(
             format!("env:{variable}")
         }
     };
-    ProviderKey { name, value, weight: 1 }
+    ProviderKey::new(name, value)
 }
 
 /// The value of a key of a client; `None` after a note.

@@ -56,8 +56,8 @@ fn misspelt_members_are_named() {
     check(
         "providers: { openai: { keys: [{ name: a, value: b, wieght: 2 }] } }",
         &[
-            "providers.openai.keys[0].wieght: unknown member `wieght`; did you mean `weight`? known: `name`, `value`, \
-           `weight`",
+            "providers.openai.keys[0].wieght: unknown member `wieght`; did you mean `weight`? known: `aws`, `entra`, \
+           `google`, `name`, `value`, `weight`",
         ],
     );
     check(
@@ -172,7 +172,7 @@ fn all_problems_come_at_once() {
              `targets`",
             "models.a.targets[0].model: is missing; add it",
             "models.a.targets[1].model: must be text, not a number; put it in quotes",
-            "provider: unknown member `provider`; did you mean `providers`? known: `keys`, `models`, `providers`, \
+            "provider: unknown member `provider`; did you mean `providers`? known: `catalog`, `keys`, `models`, `providers`, \
              `settings`",
             "settings.attempts_max: must be a whole number, not text",
         ],

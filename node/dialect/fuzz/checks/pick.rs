@@ -20,6 +20,12 @@ pub(crate) fn dialect(data: &[u8]) -> Option<(Dialect, &[u8])> {
     Dialect::ALL.contains(&dialect).then_some((dialect, rest))
 }
 
+/// The digit that picks a dialect.
+pub(crate) fn digit(dialect: Dialect) -> u8 {
+    let at = DIALECTS.iter().position(|known| *known == dialect).unwrap_or_default();
+    b'0' + at as u8
+}
+
 /// Providers that take all extensions, that differ in all ways, and an ordinary one.
 pub(crate) fn quirks() -> [Quirks; 3] {
     let adaptive_thinking = vec!["m".to_owned()];

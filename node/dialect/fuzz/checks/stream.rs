@@ -1,8 +1,15 @@
 //! What must hold for any bytes as a streamed answer: its events keep the rules of the representation, a glance sees
 //! what the reader sees, and every other dialect gets a well-formed stream of them, which it can read.
 
+#![allow(clippy::panic)] // a panic here is a failed check
+
 use bytes::Bytes;
-use trestle_dialect::{Dialect, Glance, Look, frame, inbound, ir::Event, outbound};
+use trestle_dialect::{
+    Dialect, Glance, Look, frame, inbound,
+    ir::{BlockStart, Event},
+    json::Raw,
+    outbound,
+};
 
 #[path = "../../tests/grammar/mod.rs"]
 mod grammar;
@@ -57,8 +64,12 @@ impl Seen {
             let sense = self.reader.decode(&event, &mut read);
             if over {
                 assert!(read.is_empty(), "{read:?} after the end");
-            } else if sense.is_ok() {
+            } else if sense.is_ok() && is_unique(&event) {
                 agree(&event, &read, &commit, &meter);
+                // The first content commits the stream; the stop reason may be told later than it was seen.
+                let content = |event: &Event| event.is_content() && !matches!(event, Event::Stop { .. });
+                let first = !self.all.iter().any(content) && read.iter().any(content);
+                assert!(!first || commit.content, "{read:?} {}", String::from_utf8_lossy(event.raw));
             }
             self.all.append(&mut read);
             if sense.is_err() {
@@ -67,6 +78,16 @@ impl Seen {
         }
         true
     }
+}
+
+/// Whether no member of the event stands there twice: of those a glance may see another one than the reader.
+fn is_unique(event: &frame::Event<'_>) -> bool {
+    fn unique(raw: Raw<'_>) -> bool {
+        !matches!(raw.unique_members(), Some(Err(_)))
+            && raw.members().all(|member| unique(member.value))
+            && raw.elements().all(unique)
+    }
+    event.data.as_deref().and_then(|data| Raw::parse(data).ok()).is_none_or(unique)
 }
 
 /// A glance and the reader see the same.
@@ -78,11 +99,7 @@ fn agree(event: &frame::Event<'_>, read: &[Event], commit: &Glance, meter: &Glan
         assert_eq!(glance.fault.is_some(), faulty, "{}", raw());
         assert_eq!(glance.end, ended, "{}", raw());
     }
-    // The stop reason may be told later than it was seen.
-    let content = |event: &Event| event.is_content() && !matches!(event, Event::Stop { .. });
-    if read.iter().any(content) {
-        assert!(commit.content && meter.content, "{read:?} {}", raw());
-    }
+    assert!(!commit.content || meter.content, "{}", raw());
     assert_eq!(commit.usage, meter.usage, "{}", raw());
 }
 
@@ -93,6 +110,11 @@ fn tell(other: Dialect, events: &[Event]) {
     events.iter().for_each(|event| writer.encode(event, &mut wire, &mut dropped));
     if let Err(what) = grammar::check(other, &wire) {
         panic!("{other:?}: {what}");
+    }
+    // A call without a name is told as it is, but some readers refuse it.
+    let nameless = |event: &Event| matches!(event, Event::BlockStart { block: BlockStart::ToolUse { name, .. }, .. } if name.is_empty());
+    if events.iter().any(nameless) {
+        return;
     }
     let (mut reader, mut again) = (outbound(other).decode_events(), Vec::new());
     for event in other.framing().events(&wire) {

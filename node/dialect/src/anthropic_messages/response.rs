@@ -50,8 +50,9 @@ pub(super) fn decode(body: &Bytes) -> Result<Response, String> {
     });
     let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
     for member in usage.into_iter().flat_map(Raw::members) {
-        // What the meter does not count: which tier, which place, how many searches.
-        if !usage::counts(member.key) && !says_nothing(member.value) {
+        // What the meter does not count: which place, how many searches, which tier if it is not the ordinary one.
+        let ordinary = says_nothing(member.value) || member.value.is_str("standard");
+        if !usage::counts(member.key) && !ordinary {
             read::attach_inner(&mut attachments, SELF, "usage", &member, body);
         }
     }

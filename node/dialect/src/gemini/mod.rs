@@ -7,6 +7,7 @@ mod edit;
 mod error;
 mod events;
 mod model;
+mod named;
 mod names;
 mod part;
 mod request;
@@ -16,3 +17,5 @@ mod seal;
 mod usage;
 
 pub(crate) use codec::Gemini;
+pub use named::name_model;
+pub(crate) use names::camel;

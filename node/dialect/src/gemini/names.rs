@@ -4,7 +4,7 @@ use crate::json::unescape;
 use std::borrow::Cow;
 
 /// A member's name in camel case.
-pub(super) fn camel(key: &[u8]) -> Cow<'_, str> {
+pub(crate) fn camel(key: &[u8]) -> Cow<'_, str> {
     let plain = unescape(key);
     if !plain.contains('_') {
         return plain;

@@ -58,7 +58,9 @@ impl Event {
     pub const fn is_content(&self) -> bool {
         match self {
             Self::Delta { .. } | Self::Stop { .. } => true,
-            Self::BlockStart { block, .. } => !matches!(block, BlockStart::Text | BlockStart::Thinking),
+            Self::BlockStart { block, .. } => {
+                !matches!(block, BlockStart::Text | BlockStart::Thinking | BlockStart::Refusal)
+            }
             _ => false,
         }
     }

@@ -236,7 +236,7 @@ fn marked(mark: &'static str) -> Option<Request> {
 
 /// All of them, in the order of the page.
 pub(crate) fn features() -> Vec<Feature> {
-    [said(), seen(), tools(), shaped()].into_iter().flatten().collect()
+    [said(), seen(), heard(), tools(), called_back(), shaped()].into_iter().flatten().collect()
 }
 
 fn said() -> Vec<Feature> {
@@ -295,19 +295,21 @@ fn said() -> Vec<Feature> {
     ]
 }
 
+fn image(request: &Request) -> String {
+    blocks(request, |block| match &block.kind {
+        BlockKind::Image(media) => Some(source(media)),
+        _ => None,
+    })
+}
+
+fn document(request: &Request) -> String {
+    blocks(request, |block| match &block.kind {
+        BlockKind::Document(media) => Some(source(media)),
+        _ => None,
+    })
+}
+
 fn seen() -> Vec<Feature> {
-    let image: fn(&Request) -> String = |request| {
-        blocks(request, |block| match &block.kind {
-            BlockKind::Image(media) => Some(source(media)),
-            _ => None,
-        })
-    };
-    let document: fn(&Request) -> String = |request| {
-        blocks(request, |block| match &block.kind {
-            BlockKind::Document(media) => Some(source(media)),
-            _ => None,
-        })
-    };
     vec![
         feature("image, inline", |_| Some(asks(vec![BlockKind::Image(png()).into(), text("What?")])), image),
         feature(
@@ -372,6 +374,11 @@ fn seen() -> Vec<Feature> {
                 })
             },
         ),
+    ]
+}
+
+fn heard() -> Vec<Feature> {
+    vec![
         feature(
             "audio, inline",
             |_| {
@@ -448,6 +455,11 @@ fn tools() -> Vec<Feature> {
             },
             |request| format!("{:?}", request.parallel_tools),
         ),
+    ]
+}
+
+fn called_back() -> Vec<Feature> {
+    vec![
         feature(
             "call and result",
             |_| {

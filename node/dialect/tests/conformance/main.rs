@@ -13,10 +13,11 @@ mod strategies;
 mod answers;
 mod asked;
 mod drive;
+mod embeddings;
 mod said;
 
-use drive::{Cell, answer, request, stream};
-use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
+use drive::{Cell, Cells, answer, request, stream};
+use std::{fmt::Write as _, fs, path::Path};
 use trestle_dialect::Dialect;
 
 const HEAD: &str = "# Conformance
@@ -33,36 +34,35 @@ client's dialect (in answers the provider's) cannot say it. Media by URL that a 
 fn the_matrix_is_what_is_seen() {
     let mut page = HEAD.to_owned();
     let mut lost = Vec::new();
-    let mut part =
-        |title: &str, from: &str, to: &str, rows: Vec<(&str, BTreeMap<(Dialect, Dialect), Cell>)>| {
-            write!(page, "\n## {title}\n\n| feature | {from} |").unwrap();
-            Dialect::ALL.iter().for_each(|dialect| write!(page, " {to} {} |", dialect.name()).unwrap());
-            page.push_str("\n|---|---|");
-            page.push_str(&"---|".repeat(Dialect::ALL.len()));
-            page.push('\n');
-            for (feature, cells) in rows {
-                for client in Dialect::ALL {
-                    let row: Vec<_> =
-                        Dialect::ALL.iter().filter_map(|target| cells.get(&(client, *target))).collect();
-                    if row.is_empty() {
-                        continue;
-                    }
-                    write!(page, "| {feature} | {} |", client.name()).unwrap();
-                    for target in Dialect::ALL {
-                        let cell = &cells[&(client, target)];
-                        if let Cell::Lost(what) = cell {
-                            lost.push(format!(
-                                "{title}: {feature}: {} to {}: {what}",
-                                client.name(),
-                                target.name()
-                            ));
-                        }
-                        write!(page, " {} |", cell.mark()).unwrap();
-                    }
-                    page.push('\n');
+    let mut part = |title: &str, from: &str, to: &str, rows: Vec<(&str, Cells)>| {
+        write!(page, "\n## {title}\n\n| feature | {from} |").unwrap();
+        Dialect::ALL.iter().for_each(|dialect| write!(page, " {to} {} |", dialect.name()).unwrap());
+        page.push_str("\n|---|---|");
+        page.push_str(&"---|".repeat(Dialect::ALL.len()));
+        page.push('\n');
+        for (feature, cells) in rows {
+            for client in Dialect::ALL {
+                let row: Vec<_> =
+                    Dialect::ALL.iter().filter_map(|target| cells.get(&(client, *target))).collect();
+                if row.is_empty() {
+                    continue;
                 }
+                write!(page, "| {feature} | {} |", client.name()).unwrap();
+                for target in Dialect::ALL {
+                    let cell = &cells[&(client, target)];
+                    if let Cell::Lost(what) = cell {
+                        lost.push(format!(
+                            "{title}: {feature}: {} to {}: {what}",
+                            client.name(),
+                            target.name()
+                        ));
+                    }
+                    write!(page, " {} |", cell.mark()).unwrap();
+                }
+                page.push('\n');
             }
-        };
+        }
+    };
     part(
         "Requests",
         "client",
@@ -85,6 +85,7 @@ fn the_matrix_is_what_is_seen() {
             .map(|feature| (feature.name, stream(feature)))
             .collect(),
     );
+    embeddings::section(&mut page, &mut lost);
     assert!(lost.is_empty(), "lost in silence:\n{}", lost.join("\n"));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/conformance.md");
     if std::env::var_os("CONFORMANCE").is_some_and(|word| word == "write") {

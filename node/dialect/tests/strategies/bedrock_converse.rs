@@ -2,7 +2,7 @@
 
 use super::{
     answers::{self, has_call, redacted, response, signed, usage},
-    json::{number, schema, text, word},
+    json::{closed_schema, number, text, word},
     requests::{attachment, bare, block, call, function, message},
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -130,7 +130,7 @@ pub(crate) fn requests() -> impl Strategy<Value = Request> {
         word().prop_map(ToolChoice::Named),
     ];
     let tools = (vec(function(), 1..3), option::of(choice), any::<bool>());
-    let output = option::of((option::of(word()), option::of(text()), schema()).prop_map(
+    let output = option::of((option::of(word()), option::of(text()), closed_schema()).prop_map(
         |(name, description, schema)| OutputFormat::JsonSchema { name, description, schema, strict: None },
     ));
     let numbers = (number(&["0.5", "1.0"]), number(&["40"]), option::of(20_000..100_000_u64));

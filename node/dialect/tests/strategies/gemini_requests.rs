@@ -77,7 +77,13 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
         let mut messages: Vec<Message> =
             system.map(|blocks| message(Role::System, blocks)).into_iter().collect();
         let mut pending: Vec<Block> = Vec::new();
+        // Pieces of one thought, on this wire.
+        let same = |one: &Block, before: &Block| {
+            let thought = |block: &Block| matches!(block.kind, BlockKind::Thinking(_));
+            thought(one) && thought(before) && before.signature.is_none()
+        };
         for (i, (said, mut answer, results)) in turns.into_iter().enumerate() {
+            answer.dedup_by(|one, before| same(one, before));
             let mut blocks = std::mem::take(&mut pending);
             blocks.extend(said);
             messages.push(message(Role::User, blocks));

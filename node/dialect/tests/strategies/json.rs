@@ -34,6 +34,16 @@ pub(crate) fn schema() -> impl Strategy<Value = Json> {
     .prop_map(Json::fixed)
 }
 
+/// One of an answer of models of Anthropic: nothing else may stand in its objects.
+pub(crate) fn closed_schema() -> impl Strategy<Value = Json> {
+    select(vec![
+        r#"{"type":"object","additionalProperties": false}"#,
+        r#"{"type": "string"}"#,
+        r#"{"properties":{"a":{"type":["object","null"],"additionalProperties":false}}}"#,
+    ])
+    .prop_map(Json::fixed)
+}
+
 /// A cache mark, or none.
 pub(crate) fn mark() -> impl Strategy<Value = Option<Json>> {
     let marks = [r#"{"type":"ephemeral"}"#, r#"{"type":"ephemeral","ttl":"1h"}"#];

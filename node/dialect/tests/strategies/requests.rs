@@ -1,7 +1,7 @@
 //! Requests that a dialect can express without loss.
 
 use super::{
-    json::{mark, number, schema, text, word},
+    json::{closed_schema, mark, number, schema, text, word},
     sources,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -202,7 +202,7 @@ pub(crate) fn anthropic() -> impl Strategy<Value = Request> {
         attachment(Dialect::AnthropicMessages, "display")
             .prop_map(move |attachments| Reasoning { attachments, ..on.clone() }),
     ]);
-    let output = option::of(schema().prop_map(|schema| OutputFormat::JsonSchema {
+    let output = option::of(closed_schema().prop_map(|schema| OutputFormat::JsonSchema {
         name: None,
         description: None,
         schema,

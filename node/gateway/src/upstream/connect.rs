@@ -1,15 +1,22 @@
 //! A new connection to a provider: resolve, check the address, connect, TLS.
 
-use super::io::Stream;
-use super::tls;
+use super::{
+    io::Stream,
+    proxy::{self, Via},
+    tls,
+};
 use rustls::pki_types::ServerName;
-use std::{io, net::IpAddr, net::SocketAddr};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    rc::Rc,
+};
 use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use trestle_config::ProviderConfig;
 use trestle_provider::{Origin, is_forbidden_address, is_private_address};
 
-/// A connection to a provider.
+/// A connection to a provider, or to a proxy.
 pub(crate) type Io = Stream<TlsStream<TcpStream>>;
 
 /// Why there is no connection. The text is public: it names no address of the inside network.
@@ -27,6 +34,9 @@ pub(crate) enum ConnectError {
     /// The configuration makes no sense.
     #[error("{0}")]
     Config(&'static str),
+    /// The proxy between does not let it pass, and says so with this status.
+    #[error("the proxy answered {0}")]
+    Proxy(u16),
     /// It took too long.
     #[error("the provider did not accept the connection in time")]
     Timeout,
@@ -35,23 +45,60 @@ pub(crate) enum ConnectError {
     Handshake(#[source] hyper::Error),
 }
 
-/// Connects; true if HTTP/2 was negotiated.
-pub(crate) async fn connect(origin: &Origin, config: &ProviderConfig) -> Result<(Io, bool), ConnectError> {
-    let tcp = connect_tcp(origin, config.private_addresses).await?;
-    tcp.set_nodelay(true).map_err(ConnectError::Connect)?;
+/// A new connection.
+pub(crate) struct Connected {
+    /// The connection.
+    pub(crate) io: Io,
+    /// HTTP/2 was negotiated, or is known ahead.
+    pub(crate) http2: bool,
+    /// What requests say to the proxy between.
+    pub(crate) via: Option<Rc<Via>>,
+}
+
+/// Connects, through the proxy of the provider if it has one.
+pub(crate) async fn connect(origin: &Origin, config: &ProviderConfig) -> Result<Connected, ConnectError> {
+    let ca = config.tls_ca.as_deref();
+    let (mut io, via) = match &config.proxy {
+        None => {
+            let tcp = connect_tcp(origin, config.private_addresses).await?;
+            tcp.set_nodelay(true).map_err(ConnectError::Connect)?;
+            (Stream::Plain(tcp), None)
+        }
+        Some(proxy) => {
+            let via = (!origin.tls).then(|| Rc::new(proxy::via(proxy, origin)));
+            (proxy::dial(proxy, ca).await?, via)
+        }
+    };
     if !origin.tls {
-        return Ok((Stream::Plain(tcp), config.http2_prior_knowledge));
+        return Ok(Connected { io, http2: config.http2_prior_knowledge, via });
+    }
+    if let Some(proxy) = &config.proxy {
+        proxy::tunnel(&mut io, proxy, origin).await?;
     }
     let name = config.tls_server_name.as_deref().unwrap_or(&origin.host).to_owned();
     let name =
         ServerName::try_from(name).map_err(|_| ConnectError::Config("tls.server_name is not a host name"))?;
-    let client = tls::client_config(config.tls_ca.as_deref()).map_err(ConnectError::Config)?;
-    let stream = TlsConnector::from(client).connect(name, tcp).await.map_err(ConnectError::Connect)?;
-    let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    Ok((Stream::Tls(Box::new(stream)), http2))
+    let client = TlsConnector::from(tls::client_config(ca).map_err(ConnectError::Config)?);
+    let (io, http2) = match io {
+        Stream::Plain(tcp) => {
+            let stream = client.connect(name, tcp).await.map_err(ConnectError::Connect)?;
+            let http2 = is_http2(&stream);
+            (Stream::Tls(Box::new(stream)), http2)
+        }
+        outer => {
+            let stream = client.connect(name, outer).await.map_err(ConnectError::Connect)?;
+            let http2 = is_http2(&stream);
+            (Stream::Nested(Box::new(stream)), http2)
+        }
+    };
+    Ok(Connected { io, http2, via: None })
 }
 
-async fn connect_tcp(origin: &Origin, private_allowed: bool) -> Result<TcpStream, ConnectError> {
+fn is_http2<T>(stream: &TlsStream<T>) -> bool {
+    stream.get_ref().1.alpn_protocol() == Some(b"h2")
+}
+
+pub(super) async fn connect_tcp(origin: &Origin, private_allowed: bool) -> Result<TcpStream, ConnectError> {
     let addresses: Vec<SocketAddr> = match origin.host.parse::<IpAddr>() {
         Ok(ip) => vec![SocketAddr::new(ip, origin.port)],
         Err(_) => lookup_host((&*origin.host, origin.port)).await.map_err(ConnectError::Resolve)?.collect(),

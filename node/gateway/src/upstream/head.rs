@@ -17,10 +17,14 @@ pub(crate) struct Head {
     pub(crate) length: Option<u64>,
     /// What the body is, where it is neither JSON nor a stream.
     pub(crate) media_type: Option<Box<str>>,
+    /// The type of an error, where Amazon says it.
+    pub(crate) error_type: Option<Box<str>>,
     /// Where a redirect leads.
     pub(crate) location: Option<Box<str>>,
     /// When the upstream asks to come back.
     pub(crate) retry_after: Option<Duration>,
+    /// How many tokens went in, where Bedrock tells it beside the body of a model.
+    pub(crate) input_tokens: Option<u64>,
 }
 
 impl Head {
@@ -32,8 +36,10 @@ impl Head {
             encoding: Encoding::Identity,
             length: None,
             media_type: None,
+            error_type: None,
             location: None,
             retry_after: None,
+            input_tokens: None,
         }
     }
 
@@ -67,7 +73,11 @@ impl Head {
                 let ms = number(value).and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok());
                 self.retry_after = ms.or(self.retry_after);
             }
+            16 if name.eq_ignore_ascii_case("x-amzn-errortype") => self.error_type = text(value),
             16 if name.eq_ignore_ascii_case("content-encoding") => self.encoding = Encoding::of(value),
+            32 if name.eq_ignore_ascii_case("x-amzn-bedrock-input-token-count") => {
+                self.input_tokens = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
+            }
             _ => {}
         }
     }
@@ -132,5 +142,9 @@ mod tests {
         assert!(events.is_events && events.encoding == Encoding::Gzip && events.length.is_none());
         let json = head(&[("content-type", "application/json"), ("content-length", "17")]);
         assert!(!json.is_events && json.length == Some(17));
+        let amazon = head(&[("X-Amzn-ErrorType", "ThrottlingException:http://x")]);
+        assert_eq!(amazon.error_type.as_deref(), Some("ThrottlingException:http://x"));
+        let bedrock = head(&[("X-Amzn-Bedrock-Input-Token-Count", "12")]);
+        assert_eq!((bedrock.input_tokens, json.input_tokens), (Some(12), None));
     }
 }

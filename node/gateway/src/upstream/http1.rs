@@ -1,7 +1,7 @@
 //! HTTP/1 towards providers. A connection carries one call at a time, and the call itself writes and reads: no task
 //! and no channel stand between, and a connection that waits holds no buffer.
 
-use super::{Head, Outgoing, chunked::Chunked, connect::Io, incoming::Broken};
+use super::{Head, Outgoing, chunked::Chunked, connect::Io, incoming::Broken, proxy::Via};
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use smallvec::SmallVec;
@@ -11,6 +11,7 @@ use std::{
     io::{self, IoSlice},
     mem::MaybeUninit,
     pin::Pin,
+    rc::Rc,
     task::{Context, Poll, ready},
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -48,11 +49,12 @@ pub(super) enum CallError {
 /// A connection between two calls.
 pub(super) struct Connection {
     io: Io,
+    via: Option<Rc<Via>>,
 }
 
 impl Connection {
-    pub(super) fn new(io: Io) -> Self {
-        Self { io }
+    pub(super) fn new(io: Io, via: Option<Rc<Via>>) -> Self {
+        Self { io, via }
     }
 
     /// Whether a call may begin: the other side has not closed, nor said anything that nobody asked for.
@@ -63,7 +65,7 @@ impl Connection {
     /// Sends a request and waits for the head of its answer. An answer that comes before the request is written ends
     /// the writing.
     pub(super) async fn call(mut self, request: &Request<Outgoing>) -> Result<(Head, Body), CallError> {
-        let mut upload = Upload::new(request);
+        let mut upload = Upload::new(request, self.via.as_deref());
         let mut partial = Vec::new();
         let answer = poll_fn(|cx| {
             let failed = match upload.poll(&mut self.io, cx) {
@@ -83,7 +85,7 @@ impl Connection {
         let mut answer = answer.await?;
         answer.keep &= upload.is_done();
         let Answer { head, framing, first, keep } = answer;
-        Ok((head, Body { io: self.io, framing, first, keep }))
+        Ok((head, Body { io: self.io, via: self.via, framing, first, keep }))
     }
 }
 
@@ -105,8 +107,8 @@ struct Upload {
 }
 
 impl Upload {
-    fn new(request: &Request<Outgoing>) -> Self {
-        Self { head: head_of(request), body: request.body().clone(), sent: 0, flushed: false }
+    fn new(request: &Request<Outgoing>, via: Option<&Via>) -> Self {
+        Self { head: head_of(request, via), body: request.body().clone(), sent: 0, flushed: false }
     }
 
     fn is_done(&self) -> bool {
@@ -142,12 +144,18 @@ impl Upload {
     }
 }
 
-fn head_of(request: &Request<Outgoing>) -> Vec<u8> {
+fn head_of(request: &Request<Outgoing>, via: Option<&Via>) -> Vec<u8> {
     let mut head = Vec::with_capacity(512);
     head.extend_from_slice(request.method().as_str().as_bytes());
     head.push(b' ');
+    head.extend_from_slice(via.map_or("", |via| &via.target).as_bytes());
     head.extend_from_slice(request.uri().path_and_query().map_or("/", |path| path.as_str()).as_bytes());
     head.extend_from_slice(b" HTTP/1.1\r\n");
+    if let Some(authorization) = via.and_then(|via| via.authorization.as_ref()) {
+        head.extend_from_slice(b"proxy-authorization: ");
+        head.extend_from_slice(authorization.as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
     for (name, value) in request.headers() {
         head.extend_from_slice(name.as_str().as_bytes());
         head.extend_from_slice(b": ");
@@ -326,6 +334,7 @@ impl Framing {
 /// The body of an answer.
 pub(crate) struct Body {
     io: Io,
+    via: Option<Rc<Via>>,
     framing: Framing,
     first: Bytes,
     keep: bool,
@@ -339,7 +348,7 @@ impl Body {
 
     /// The connection, if it can carry another call.
     pub(super) fn into_connection(self) -> Option<Connection> {
-        (self.keep && self.is_ended()).then_some(Connection { io: self.io })
+        (self.keep && self.is_ended()).then_some(Connection { io: self.io, via: self.via })
     }
 
     /// The next data; all that one read brings, without the marks of chunks between.
@@ -381,7 +390,7 @@ mod tests {
     async fn pair() -> (Connection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        (Connection::new(Stream::Plain(client)), listener.accept().await.unwrap().0)
+        (Connection::new(Stream::Plain(client), None), listener.accept().await.unwrap().0)
     }
 
     fn request(body: &'static str) -> Request<Outgoing> {

@@ -19,12 +19,19 @@ thread_local! {
     static JOINED: RefCell<Vec<u8>> = RefCell::new(Vec::with_capacity(JOIN_MAX));
 }
 
+/// What can be read and written.
+pub(crate) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
+
 /// A connection, plain or with TLS.
 pub(crate) enum Stream<T> {
     /// Plain.
     Plain(TcpStream),
     /// With TLS on top.
     Tls(Box<T>),
+    /// With TLS inside of that of a proxy.
+    Nested(Box<dyn Duplex>),
 }
 
 impl<T: AsyncRead + Unpin> AsyncRead for Stream<T> {
@@ -32,6 +39,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Stream<T> {
         match self.get_mut() {
             Self::Plain(io) => Pin::new(io).poll_read(cx, buf),
             Self::Tls(io) => Pin::new(io).poll_read(cx, buf),
+            Self::Nested(io) => Pin::new(io).poll_read(cx, buf),
         }
     }
 }
@@ -41,6 +49,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Stream<T> {
         match self.get_mut() {
             Self::Plain(io) => Pin::new(io).poll_write(cx, buf),
             Self::Tls(io) => Pin::new(io).poll_write(cx, buf),
+            Self::Nested(io) => Pin::new(io).poll_write(cx, buf),
         }
     }
 
@@ -62,6 +71,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Stream<T> {
                 })
             }
             Self::Tls(io) => Pin::new(io).poll_write_vectored(cx, bufs),
+            Self::Nested(io) => Pin::new(io).poll_write_vectored(cx, bufs),
         }
     }
 
@@ -69,6 +79,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Stream<T> {
         match self {
             Self::Plain(io) => io.is_write_vectored(),
             Self::Tls(io) => io.is_write_vectored(),
+            Self::Nested(io) => io.is_write_vectored(),
         }
     }
 
@@ -76,6 +87,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Stream<T> {
         match self.get_mut() {
             Self::Plain(io) => Pin::new(io).poll_flush(cx),
             Self::Tls(io) => Pin::new(io).poll_flush(cx),
+            Self::Nested(io) => Pin::new(io).poll_flush(cx),
         }
     }
 
@@ -83,6 +95,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Stream<T> {
         match self.get_mut() {
             Self::Plain(io) => Pin::new(io).poll_shutdown(cx),
             Self::Tls(io) => Pin::new(io).poll_shutdown(cx),
+            Self::Nested(io) => Pin::new(io).poll_shutdown(cx),
         }
     }
 }

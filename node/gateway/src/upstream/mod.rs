@@ -10,6 +10,7 @@ mod inflate;
 mod io;
 mod outgoing;
 mod pool;
+mod proxy;
 mod tls;
 
 pub(crate) use connect::ConnectError;

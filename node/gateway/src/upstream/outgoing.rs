@@ -25,7 +25,7 @@ impl Outgoing {
     }
 
     /// The pieces.
-    pub(super) fn pieces(&self) -> &[Bytes] {
+    pub(crate) fn pieces(&self) -> &[Bytes] {
         &self.pieces
     }
 

@@ -1,7 +1,12 @@
 //! The connections of one data thread to one provider. An HTTP/1 connection belongs to one call at a time and waits
 //! here between two; HTTP/2 connections are shared.
 
-use super::{ConnectError, Head, Outgoing, connect, http1, http2, incoming::Source};
+use super::{
+    ConnectError, Head, Outgoing,
+    connect::{self, Connected},
+    http1, http2,
+    incoming::Source,
+};
 use crate::state::ProviderState;
 use http::Request;
 use std::{
@@ -15,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 use trestle_config::ProviderConfig;
-use trestle_provider::Origin;
+use trestle_provider::{Origin, Proxy};
 
 /// Idle HTTP/1 connections.
 const IDLE_MAX: usize = 1024;
@@ -41,6 +46,7 @@ struct Identity {
     server_name: Option<Box<str>>,
     http2: bool,
     private: bool,
+    proxy: Option<Arc<Proxy>>,
 }
 
 /// An HTTP/1 connection that waits for its next call.
@@ -74,6 +80,7 @@ impl Pool {
                 && id.server_name == config.tls_server_name
                 && id.http2 == config.http2_prior_knowledge
                 && id.private == config.private_addresses
+                && id.proxy == config.proxy
         });
         if !same {
             *self = Self {
@@ -83,6 +90,7 @@ impl Pool {
                     server_name: config.tls_server_name.clone(),
                     http2: config.http2_prior_knowledge,
                     private: config.private_addresses,
+                    proxy: config.proxy.clone(),
                 }),
                 swept: self.swept,
                 ..Self::new(Arc::clone(&self.state))
@@ -184,10 +192,10 @@ async fn open(
     (origin, config): (&Origin, &ProviderConfig),
 ) -> Result<Ready, ConnectError> {
     let connecting = async {
-        let (io, http2) = connect::connect(origin, config).await?;
+        let Connected { io, http2, via } = connect::connect(origin, config).await?;
         pool.borrow().state.connections.fetch_add(1, Relaxed);
         if !http2 {
-            return Ok(Ready::Alone(http1::Connection::new(io)));
+            return Ok(Ready::Alone(http1::Connection::new(io, via)));
         }
         let connection = http2::Connection::handshake(io).await?;
         let counted = connection.count();

@@ -24,6 +24,13 @@ fn config(roots: RootCertStore) -> ClientConfig {
     config
 }
 
+/// The same for a proxy, which speaks HTTP/1.
+pub(crate) fn proxy_config(extra: Option<&str>) -> Result<Arc<ClientConfig>, &'static str> {
+    let mut config = ClientConfig::clone(&*client_config(extra)?);
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
 /// The configuration that trusts the public authorities and those in `extra` (PEM).
 pub(crate) fn client_config(extra: Option<&str>) -> Result<Arc<ClientConfig>, &'static str> {
     let Some(pem) = extra else { return Ok(Arc::clone(&PUBLIC)) };

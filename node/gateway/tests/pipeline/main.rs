@@ -3,8 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a panic here is a failed test")]
 
 mod bad_input;
+mod clouds;
+mod dialects;
+mod embed;
+mod embedder;
 mod failover;
+#[path = "../../../provider/tests/credentials/server.rs"]
+mod issuer;
 mod pass;
+mod proxies;
+mod proxy;
 mod responses_and_cohere;
 mod streams;
 mod support;

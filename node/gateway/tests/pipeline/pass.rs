@@ -1,12 +1,14 @@
 //! What goes through unchanged, and what must not go through.
 
-use crate::support::{Bed, CHAT, MESSAGES, chat, messages, only};
+use crate::support::{Bed, CHAT, MESSAGES, chat, messages, only, whole};
+use bytes::Bytes;
+use http::{HeaderMap, Method, header::AUTHORIZATION};
 use serde_json::json;
-use trestle_dialect::Dialect;
-use trestle_gateway::Endpoint;
+use trestle_dialect::{Dialect, embed::Api};
+use trestle_gateway::{Endpoint, RequestLine};
 use trestle_provider::Operation;
 
-const EMBEDDINGS: Endpoint = Endpoint::Pass(Operation::Embeddings);
+const EMBEDDINGS: Endpoint = Endpoint::Embed(Api::OpenAi);
 const COMPLETIONS: Endpoint = Endpoint::Pass(Operation::Completions);
 
 #[tokio::test]
@@ -165,6 +167,18 @@ settings: {}",
         )
         .await;
     assert_eq!(answer.json()["data"][0]["type"], "model");
+    for (path, id) in [
+        ("/v1/models/chat", Some("chat")),
+        ("/v1/models/mock/echo", Some("mock/echo")),
+        ("/v1/models/mock/lorem", None),
+        ("/v1/models/nothing", None),
+    ] {
+        let line = RequestLine::find(&Method::GET, path).unwrap().unwrap();
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, "Bearer abc".parse().unwrap())]);
+        let answer = whole(bed.client.send(line, headers, Bytes::new()).await.unwrap()).await;
+        assert_eq!(answer.json()["id"].as_str(), id, "{path}: {}", answer.text());
+        assert_eq!(answer.status, if id.is_some() { 200 } else { 404 }, "{path}");
+    }
     let refused =
         bed.ask(Endpoint::Models(Dialect::OpenAiChat), &[("authorization", "Bearer wrong")], "").await;
     assert_eq!(refused.status, 401);

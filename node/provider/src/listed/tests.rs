@@ -8,16 +8,7 @@ const CHAT: Operation = Operation::Chat;
 const MESSAGES: Operation = Operation::Messages;
 
 fn row(base_url: &str) -> Row {
-    Row {
-        base_url: base_url.to_owned(),
-        dialects: vec![Dialect::OpenAiChat],
-        auth: Auth::Bearer,
-        env: Vec::new(),
-        endpoints: Endpoints::default(),
-        headers: Default::default(),
-        forward_headers: Vec::new(),
-        quirks: Quirks::default(),
-    }
+    Row::new(base_url.to_owned(), vec![Dialect::OpenAiChat])
 }
 
 fn endpoints(paths: &[(Operation, &str)]) -> Endpoints {
@@ -205,8 +196,10 @@ fn paths_of_listed_vendors() {
     check("anthropic", MESSAGES, "/v1/messages");
     check("anthropic", CHAT, "none");
     check("anthropic", Operation::Embeddings, "none");
-    check("gemini", CHAT, "/v1beta/openai/chat/completions");
-    check("gemini", Operation::Completions, "none");
+    check("gemini", Operation::GenerateContent, "/v1beta/models/m:generateContent");
+    check("gemini", Operation::StreamGenerateContent, "/v1beta/models/m:streamGenerateContent?alt=sse");
+    check("gemini", Operation::Embeddings, "none");
+    check("gemini", CHAT, "none");
     check("deepseek", CHAT, "/v1/chat/completions");
     check("deepseek", MESSAGES, "/anthropic/v1/messages");
     check("openrouter", MESSAGES, "/api/v1/messages");

@@ -1,7 +1,7 @@
 //! Documents that do not compile, or not without a warning, each with all that is said of it.
 
 use super::*;
-use crate::hash_text;
+use crate::{ProviderKind, hash_text};
 use std::time::Duration;
 
 #[test]
@@ -78,6 +78,37 @@ fn rows_of_the_document_are_checked() {
 }
 
 #[test]
+fn variables_are_checked() {
+    check(
+        "providers: { azure: { keys: [{ name: a, value: k }] } }",
+        &["providers.azure.variables.resource: is missing; set it"],
+    );
+    check(
+        "providers: { azure-deployments: { keys: [{ name: a, value: k }], variables: { resource: \"a.b\", \
+         api_version: \"1/2\", apiversion: \"1\" } } }",
+        &[
+            "providers.azure-deployments.variables.apiversion: stands nowhere in `base_url` or `endpoints`; remove \
+             it; did you mean `api_version`?",
+            "providers.azure-deployments.variables.api_version: stands in a path: use letters, digits, `-`, `.`, \
+             `_`, `~` and `:`, at most 128",
+            "providers.azure-deployments.variables.resource: stands in a host name: use letters, digits and `-`, at \
+             most 63",
+        ],
+    );
+    check(
+        "providers: { x: { base_url: \"https://{zone}.h\", dialects: [openai-chat] } }",
+        &["providers.x.variables.zone: is missing; set it"],
+    );
+    // An address of one's own needs no more variables than it names.
+    let own = "providers: { azure: { base_url: \"https://gate.example/{team}\", keys: [{ name: a, value: k }], \
+               variables: { team: blue } } }\nsettings: { require_keys: false }";
+    let made = compiled(own).snapshot;
+    let ProviderKind::Remote(remote) = &made.providers["azure"].kind else { panic!("not remote") };
+    let path = remote.endpoint(trestle_provider::Operation::Chat, "m").unwrap();
+    assert_eq!(path.as_str(), "/blue/chat/completions");
+}
+
+#[test]
 fn settings_of_a_connection_are_checked() {
     check(
         "providers: { x: { base_url: \"http://h\", dialects: [openai-chat], tls: { server_name: h } } }",
@@ -94,6 +125,42 @@ fn settings_of_a_connection_are_checked() {
     );
     let h2c = "providers: { x: { base_url: \"http://h\", dialects: [openai-chat], http2: true } }";
     assert!(compiled(h2c).snapshot.providers["x"].http2_prior_knowledge);
+}
+
+#[test]
+fn proxies_are_checked() {
+    let with = |proxy: &str, more: &str| {
+        format!(
+            "providers: {{ x: {{ base_url: \"http://h\", dialects: [openai-chat], proxy: \"{proxy}\", keys: [{{ name: a, \
+             value: k }}]{more} }} }}"
+        )
+    };
+    let at = "providers.x.proxy";
+    let shape = "is no URL of a proxy; write one such as `http://user:password@proxy:3128`";
+    check(&with("proxy", ""), &[&format!("{at}: {shape}")]);
+    check(&with("socks5://proxy", ""), &[&format!("{at}: must begin with `https://` or `http://`")]);
+    check(
+        &with("http://169.254.169.254", ""),
+        &[&format!("{at}: is a link-local or metadata address, which is never allowed")],
+    );
+    check(
+        &with("http://proxy", ", http2: true"),
+        &["providers.x.http2: cannot be had through a proxy without TLS; remove one"],
+    );
+    // Nothing goes past a proxy that is meant and cannot be had.
+    let text = with("env:NONE", "");
+    warns(&text, &[&format!("{at}: the variable NONE is not set; this provider is left out")]);
+    let made = compiled(&format!("{text}\nsettings: {{ require_keys: false }}"));
+    assert!(made.snapshot.providers["x"].keys_missing);
+    let shown = format!("{:?}", parse(&with("http://u:hush@proxy", "")).unwrap());
+    assert!(!shown.contains("hush"), "{shown}");
+    let secret = |proxy: &str| {
+        let mut entities = crate::split(&parse(&with(proxy, "")).unwrap()).unwrap();
+        crate::secret_values(&mut entities[0]).iter().any(|(path, _)| path == at)
+    };
+    assert!(
+        secret("http://u:hush@proxy") && secret("sealed:v1.x") && secret("env:A") && !secret("http://proxy")
+    );
 }
 
 #[test]
@@ -173,7 +240,7 @@ fn the_mock_is_always_there() {
     );
     let made = compiled("{}");
     let mock = &made.snapshot.providers["mock"];
-    assert_eq!((mock.dialects.len(), mock.credentials.len(), mock.keys_missing), (2, 1, false));
+    assert_eq!((mock.dialects.len(), mock.credentials.len(), mock.keys_missing), (6, 1, false));
     assert!(mock.credentials[0].header.is_none());
     assert!(made.snapshot.direct["mock/echo"].listed);
     let made =

@@ -38,7 +38,7 @@ const VENDORS: [(&str, &str, &str); 18] = [
 ];
 
 const REMARKS: Remarks<'static> = &[
-    ("proxy_config", "has no equivalent: providers are called directly"),
+    ("proxy_config", "is not taken over: write the proxy into `proxy` of the provider"),
     ("prompt_cache", "has no equivalent: what the client says of caching goes on to the provider"),
     ("send_back_raw_request", "has no equivalent: answers hold no raw request"),
     ("send_back_raw_response", "has no equivalent: answers in the dialect of the provider are raw anyway"),
@@ -263,8 +263,7 @@ fn account_keys(entry: &mut ProviderEntry, keys: Keys, names: (&Vendor, &str), a
             if entry.like.is_none() { usual.to_owned() } else { secret::variable(&[name, "API_KEY"]) };
         report
             .note(place, format!("has no key that can be used; put one into the environment as {variable}"));
-        entry.keys =
-            vec![ProviderKey { name: "main".to_owned(), value: format!("env:{variable}"), weight: 1 }];
+        entry.keys = vec![ProviderKey::new("main", format!("env:{variable}"))];
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{Glance, Look, fault, frame, ir::Usage, json::Raw, kind::kind};
 
 /// Looks at an event: by its name, or by the `type` in its data where a compatible provider leaves the name out.
 pub(in crate::anthropic_messages) fn glance(event: &frame::Event<'_>, look: Look) -> Glance {
-    let Some(data) = event.data.as_deref() else { return Glance::default() };
+    let Some(data) = event.data.as_deref().map(<[u8]>::trim_ascii) else { return Glance::default() };
     let kind = kind(event.name, data);
     match &*kind {
         b"content_block_delta" => Glance { content: true, ..Glance::default() },
@@ -28,7 +28,7 @@ fn opens_with_content(data: &[u8]) -> bool {
     block.is_some_and(|block| match block.get("type").and_then(Raw::string).as_deref() {
         Some("text") => !empty(block, "text"),
         Some("thinking") => !empty(block, "thinking"),
-        kind => kind.is_some(),
+        _ => true,
     })
 }
 

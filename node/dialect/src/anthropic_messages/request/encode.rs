@@ -1,6 +1,6 @@
 //! Writes the top level of a request.
 
-use super::{encode_messages::Conversation, thinking::Thinking};
+use super::{closed::write_closed, encode_messages::Conversation, thinking::Thinking};
 use crate::{
     Dialect, Encoded, Refusal, Target,
     body::Body,
@@ -320,7 +320,7 @@ fn write_output_config(body: &mut Body<'_>, request: &Request, thinking: &Thinki
         body.out.key("type");
         body.out.string("json_schema");
         body.out.key("schema");
-        body.out.json(schema);
+        write_closed(&mut body.out, schema.raw());
         body.out.end_object();
     }
     body.out.end_object();

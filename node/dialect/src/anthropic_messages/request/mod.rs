@@ -1,6 +1,7 @@
 //! Requests of Anthropic Messages.
 
 mod blocks;
+mod closed;
 mod decode;
 mod encode;
 mod encode_blocks;
@@ -10,6 +11,7 @@ mod thinking;
 
 pub(super) use blocks::read_block;
 pub(crate) use blocks::read_tool_input;
+pub(crate) use closed::write_closed;
 pub(super) use decode::decode;
 pub(crate) use encode::write_schema;
 pub(super) use encode::{LACKS, encode};

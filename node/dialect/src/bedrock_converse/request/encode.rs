@@ -9,11 +9,12 @@ use super::{
 };
 use crate::{
     Dialect, Encoded, Refusal, Target,
-    anthropic_messages::Thinking,
+    anthropic_messages::{Thinking, write_closed},
     bedrock_converse::family::Family,
     body::Body,
     foreign,
     ir::{Attachment, Features, Json, OutputFormat, Request, Text, ToolKind},
+    json::Writer,
 };
 
 const SELF: Dialect = Dialect::BedrockConverse;
@@ -187,7 +188,9 @@ fn write_output(body: &mut Body<'_>, request: &Request, asked: &Asked) {
         out.raw(br#"{"type":"json_schema","structure":{"jsonSchema":"#);
         out.begin_object();
         out.key("schema");
-        out.string(&String::from_utf8_lossy(schema.bytes()));
+        let mut closed = Writer::with_capacity(schema.bytes().len() + 32);
+        write_closed(&mut closed, schema.raw());
+        out.string(&String::from_utf8_lossy(&closed.finish()));
         for (member, text) in [("name", name), ("description", description)] {
             if let Some(text) = text {
                 out.key(member);

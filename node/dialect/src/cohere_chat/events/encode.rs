@@ -1,6 +1,6 @@
 //! Writes a streamed answer: one state machine, whatever the events.
 //!
-//! On the wire one part is open at a time (see `Turns`); contents, calls and citations are counted apart. Reasoning is
+//! On the wire one part is open at a time (see `InTurn`); contents, calls and citations are counted apart. Reasoning is
 //! always content: whether it is the plan of a call, only what follows tells.
 
 use super::frame;
@@ -12,9 +12,9 @@ use crate::{
         logprobs,
     },
     dropped,
+    in_turn::{InTurn, Step},
     ir::{BlockStart, Delta, Event, StopReason, Text, TokenLogprob, Usage},
     json::Raw,
-    turns::{Step, Turns},
 };
 
 const SELF: Dialect = Dialect::CohereChat;
@@ -26,7 +26,7 @@ const KEEP_ALIVE: &[u8] = b": keep-alive\n";
 pub(in crate::cohere_chat) struct Writer {
     request_id: Text,
     progress: Progress,
-    turns: Turns,
+    order: InTurn,
     parts: Parts,
     stop: Option<StopReason>,
     usage: Option<Usage>,
@@ -45,7 +45,7 @@ impl Writer {
         Self {
             request_id: Text::new(&context.request_id),
             progress: Progress::Nothing,
-            turns: Turns::default(),
+            order: InTurn::default(),
             parts: Parts::default(),
             stop: None,
             usage: None,
@@ -61,7 +61,7 @@ impl Writer {
 
     fn end(&mut self, out: &mut Vec<u8>, dropped: &mut Vec<String>) {
         let parts = &mut self.parts;
-        self.turns.finish(dropped, &mut |step, dropped| parts.step(step, out, dropped));
+        self.order.finish(&mut |step| parts.step(step, out, dropped));
         let plain = if self.parts.calls > 0 { StopReason::ToolUse } else { StopReason::EndTurn };
         let stop = self.stop.take().unwrap_or(plain);
         let refusal = if self.parts.refused.is_some() { Has::Yes } else { Has::No };
@@ -102,7 +102,7 @@ impl EncodeEvents for Writer {
             Event::End => self.end(out, dropped),
             _ => {
                 let parts = &mut self.parts;
-                self.turns.take(event, dropped, &mut |step, dropped| parts.step(step, out, dropped));
+                self.order.take(event, &mut |step| parts.step(step, out, dropped));
             }
         }
     }
@@ -143,6 +143,7 @@ impl Parts {
             Step::Open(block) => self.open(block, out, dropped),
             Step::Delta(delta) => self.delta(delta, out, dropped),
             Step::Close => self.close(out),
+            Step::Lost => dropped::note(dropped, "content[]"),
         }
     }
 

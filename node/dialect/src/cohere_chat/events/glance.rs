@@ -12,7 +12,7 @@ static TYPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"type\""
 
 /// Looks at an event: by its name, or by the `type` in its data where there is no name.
 pub(in crate::cohere_chat) fn glance(event: &frame::Event<'_>, look: Look) -> Glance {
-    let Some(data) = event.data.as_deref() else { return Glance::default() };
+    let Some(data) = event.data.as_deref().map(<[u8]>::trim_ascii) else { return Glance::default() };
     let kind = kind(event.name, data);
     let content = |content| Glance { content, ..Glance::default() };
     match &*kind {

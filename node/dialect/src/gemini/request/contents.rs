@@ -1,5 +1,6 @@
 //! Reads the conversation and the instructions.
 
+use super::join::join;
 use crate::{
     Dialect, Refusal,
     gemini::{
@@ -21,7 +22,8 @@ pub(super) fn read_contents(value: Raw<'_>, path: &Path<'_>, owner: &Bytes) -> R
         return Ok(vec![read_content(value, path, owner, &mut calls)?]);
     }
     let contents = path.array(value)?.enumerate();
-    contents.map(|(i, content)| read_content(content, &path.element(i), owner, &mut calls)).collect()
+    let read = |(i, content)| read_content(content, &path.element(i), owner, &mut calls);
+    contents.map(read).collect::<Result<_, _>>().map(join)
 }
 
 /// `systemInstruction`, whatever its role.

@@ -8,6 +8,7 @@ mod encode_config;
 mod encode_contents;
 mod encode_parts;
 mod encode_tools;
+mod join;
 mod thinking;
 mod tools;
 

@@ -216,7 +216,12 @@ impl Writer {
             (Delta::Signature(said), Open::Text(_)) => self.sources.prove(said, dropped),
             (Delta::Signature(said), Open::Call { position, .. }) => {
                 if let Some(proof) = proof::own(Some(said), "content[].", dropped) {
-                    write_call(frame, *position, out, |call| proof::write(proof, call));
+                    write_call(frame, *position, out, |call| {
+                        // OpenAI's client for Python asserts that each piece has this.
+                        call.key("function");
+                        call.raw(br#"{"arguments":""}"#);
+                        proof::write(proof, call);
+                    });
                 }
             }
             (Delta::Citation(said), Open::Text(begin)) => self.sources.cite(said, *begin, dropped),

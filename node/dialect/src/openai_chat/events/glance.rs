@@ -15,7 +15,7 @@ static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"error\
 /// Looks at an event. After the commit point it is parsed only if one of the two words that matter stands in it:
 /// inside of a string their quotes would be escaped.
 pub(in crate::openai_chat) fn glance(event: &frame::Event<'_>, look: Look) -> Glance {
-    let Some(data) = event.data.as_deref() else { return Glance::default() };
+    let Some(data) = event.data.as_deref().map(<[u8]>::trim_ascii) else { return Glance::default() };
     if data.trim_ascii() == b"[DONE]" {
         return Glance { end: true, ..Glance::default() };
     }

@@ -1,0 +1,10 @@
+//! Credentials of Google.
+
+mod source;
+pub(super) use source::{check, fetch};
+
+mod json;
+
+mod assertion;
+
+mod external;
