@@ -1,7 +1,8 @@
-//! The official Python clients against a real `trestle serve` and the mock upstream, in a virtual environment.
+//! The official clients against a real `trestle serve` and the mock upstream: those for Python in a virtual environment,
+//! those for JavaScript with Node.
 //!
-//! Needs python3 with `venv` and the package index. Where they are missing the tests say so and pass; with
-//! `TRESTLE_REQUIRE_CLIENTS=1` they fail.
+//! Needs python3 with `venv`, node with npm, and the package indexes. Where they are missing the tests say so and pass;
+//! with `TRESTLE_REQUIRE_CLIENTS=1` they fail.
 
 #![allow(clippy::expect_used, clippy::panic)] // a panic is a failed test
 
@@ -9,9 +10,12 @@
 mod environment;
 #[path = "clients/node.rs"]
 mod node;
+#[path = "clients/packages.rs"]
+mod packages;
 
 use environment::Environment;
 use node::Node;
+use packages::Packages;
 use trestle_bench::mock::{Mock, Options};
 
 /// The key of the application, and the key that the gateway has for the upstream.
@@ -101,4 +105,25 @@ fn clients_work_through_the_gateway() {
         ("TRESTLE_TEST_MOCK", mock.url()),
         ("TRESTLE_TEST_KEY", KEY.into()),
     ]);
+}
+
+/// The AI SDK straight at the mock.
+#[test]
+fn packages_agree_with_the_mock_upstream() {
+    let Some(packages) = Packages::get() else { return };
+    let mock = mock();
+    packages.run(&[
+        ("TRESTLE_TEST_URL", mock.url()),
+        ("TRESTLE_TEST_KEY", KEY.into()),
+        ("TRESTLE_TEST_DIRECT", "1".into()),
+    ]);
+}
+
+/// The AI SDK to each kind of provider, through the gateway.
+#[test]
+fn packages_work_through_the_gateway() {
+    let Some(packages) = Packages::get() else { return };
+    let mock = mock();
+    let node = Node::serve(&document(&mock.url()), &[("TRESTLE_TEST_CLIENT_KEY", KEY)]);
+    packages.run(&[("TRESTLE_TEST_URL", node.url().into()), ("TRESTLE_TEST_KEY", KEY.into())]);
 }

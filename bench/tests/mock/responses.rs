@@ -166,6 +166,8 @@ fn reasoning_must_come_back_as_it_was() {
     );
     forged.as_object_mut().unwrap().remove("encrypted_content");
     assert_eq!(answer(&[&question, &forged, call, &output]).status, 404);
+    let reference = json!({"type": "item_reference", "id": call["id"]});
+    assert_eq!(answer(&[&question, &reference, call, &output]).status, 404, "it was not to be stored");
     let alone = answer(&[&question, call, &output, thought]);
     assert!(alone.text().contains("without its required following item"), "{}", alone.text());
 }

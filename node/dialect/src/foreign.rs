@@ -2,7 +2,7 @@
 
 use crate::{
     Dialect, Refusal, RefusalKind,
-    ir::{Attachment, Features, Request, ToolKind},
+    ir::{Attachment, BlockKind, Features, Request, ToolKind},
 };
 use std::borrow::Cow;
 
@@ -28,6 +28,9 @@ const STATE: [(&str, &str); 4] = [
 ];
 
 const KEPT: &str = "refers to a conversation that only its vendor keeps: send the conversation in `input`";
+
+const REFERENCE: &str = "`input` refers to an item that only its vendor keeps: send the item itself, as clients do that are told not to \
+                         store answers (`store: false`)";
 
 /// The name of a top-level member of a request in this dialect. `None` where it means nothing there.
 pub(crate) fn name_in(attachment: &Attachment, dialect: Dialect) -> Option<Cow<'_, str>> {
@@ -65,7 +68,16 @@ pub(crate) fn refuse_state(request: &Request, own: Dialect) -> Result<(), Refusa
             return Err(Refusal::invalid(*name, format!("`{name}` {what}")));
         }
     }
+    let mut blocks = request.messages.iter().flat_map(|message| &message.blocks);
+    if blocks.any(|block| is_reference(&block.kind)) {
+        return Err(Refusal::invalid("input", REFERENCE));
+    }
     Ok(())
+}
+
+/// Whether a block stands for an item that only the vendor of OpenAI Responses keeps.
+fn is_reference(kind: &BlockKind) -> bool {
+    matches!(kind, BlockKind::Opaque { dialect: Dialect::OpenAiResponses, json } if json.type_name() == "item_reference")
 }
 
 /// Refuses a request that needs what this dialect lacks; its own server tools it has.

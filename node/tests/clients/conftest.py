@@ -67,7 +67,6 @@ class Kind:
         provider, _, model = self.model().partition("/")
         return f"limited-{provider}/{model}"
 
-
     @property
     def vendor(self) -> str:
         """Whose API it is."""

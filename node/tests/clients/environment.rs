@@ -19,18 +19,7 @@ impl Environment {
     /// The environment, made where it is missing or of other pins; `None` where it cannot be had and is not required.
     pub(crate) fn get() -> Option<&'static Self> {
         static MADE: OnceLock<Result<Environment, String>> = OnceLock::new();
-        match MADE.get_or_init(make) {
-            Ok(environment) => Some(environment),
-            Err(problem) => {
-                let required = std::env::var("TRESTLE_REQUIRE_CLIENTS").is_ok_and(|value| value == "1");
-                assert!(!required, "the client tests are required, but: {problem}");
-                // Not `eprintln!`, which the test harness keeps to itself where a test passes.
-                let skipped =
-                    format!("SKIPPED: the tests with the official clients did not run: {problem}\n");
-                let _ = std::io::stderr().write_all(skipped.as_bytes());
-                None
-            }
-        }
+        or_skip(MADE.get_or_init(make))
     }
 
     /// Runs the suites once with these variables and fails with their report.
@@ -38,9 +27,7 @@ impl Environment {
         let mut pytest = Command::new(&self.python);
         pytest.args(["-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]);
         pytest.args(["-W", "ignore::DeprecationWarning"]).arg(folder());
-        for name in ["TRESTLE_TEST_DIRECT", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
-            pytest.env_remove(name);
-        }
+        FOREIGN_VARIABLES.iter().for_each(|name| drop(pytest.env_remove(name)));
         pytest.env("PYTHONDONTWRITEBYTECODE", "1").env("NO_PROXY", "127.0.0.1");
         pytest.envs(variables.iter().map(|(name, value)| (name, value)));
         let output = pytest.output().expect("pytest starts");
@@ -48,7 +35,27 @@ impl Environment {
     }
 }
 
-fn folder() -> PathBuf {
+/// What is ready; `None`, and a word about it, where it cannot be had and is not required.
+pub(crate) fn or_skip<T>(made: &'static Result<T, String>) -> Option<&'static T> {
+    match made {
+        Ok(ready) => Some(ready),
+        Err(problem) => {
+            let required = std::env::var("TRESTLE_REQUIRE_CLIENTS").is_ok_and(|value| value == "1");
+            assert!(!required, "the client tests are required, but: {problem}");
+            // Not `eprintln!`, which the test harness keeps to itself where a test passes.
+            let skipped = format!("SKIPPED: tests with other vendors' clients did not run: {problem}\n");
+            let _ = std::io::stderr().write_all(skipped.as_bytes());
+            None
+        }
+    }
+}
+
+/// Variables of ours that must not come from outside, and proxies, which would be asked for the node.
+pub(crate) const FOREIGN_VARIABLES: [&str; 5] =
+    ["TRESTLE_TEST_DIRECT", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
+
+/// Where the suites are.
+pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
 }
 
@@ -56,8 +63,7 @@ fn make() -> Result<Environment, String> {
     let pins = fs::read_to_string(folder().join("requirements.txt")).map_err(|error| error.to_string())?;
     let version = run(Command::new("python3").arg("--version"))?;
     let wanted = format!("{version}{pins}");
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().ok_or("no target folder")?;
-    let venv = target.join("clients-venv");
+    let venv = beside_the_build("clients-venv")?;
     let (python, stamp) = (venv.join("bin/python"), venv.join("made-of.txt"));
     if fs::read_to_string(&stamp).is_ok_and(|made| made == wanted) {
         return Ok(Environment { python });
@@ -70,14 +76,21 @@ fn make() -> Result<Environment, String> {
     Ok(Environment { python })
 }
 
+/// A folder for what is made once.
+pub(crate) fn beside_the_build(name: &str) -> Result<PathBuf, String> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().ok_or("no target folder")?;
+    Ok(target.join(name))
+}
+
 /// The output of a command that ends well; else what it said.
-fn run(command: &mut Command) -> Result<String, String> {
+pub(crate) fn run(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     let said = text(&output);
     if output.status.success() { Ok(said) } else { Err(format!("{command:?}: {}: {said}", output.status)) }
 }
 
-fn text(output: &Output) -> String {
+/// What a command said.
+pub(crate) fn text(output: &Output) -> String {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     format!("{out}{err}")
 }

@@ -16,8 +16,8 @@ def kinds(*names):
     return kinds_of(*names, native="bedrock")
 
 
-every_kind = kinds("openai", "anthropic", "gemini", "gemini-3", "bedrock", "mock")
-remote_kinds = kinds("openai", "anthropic", "gemini", "gemini-3", "bedrock")
+every_kind = kinds("openai", "anthropic", "gemini", "gemini-3", "bedrock", "responses", "cohere", "mock")
+remote_kinds = kinds("openai", "anthropic", "gemini", "gemini-3", "bedrock", "responses", "cohere")
 
 
 def ask(*blocks, text=TEXT):
@@ -117,7 +117,8 @@ def test_cache_points(bedrock_client, kind, upstream):
         assert sent["system"][1] == sent["messages"][0]["content"][1] == mark
 
 
-@remote_kinds
+# Responses has no stop sequences, and no limit so low.
+@kinds("openai", "anthropic", "gemini", "gemini-3", "bedrock", "cohere")
 def test_stop_and_length(bedrock_client, kind):
     asked = {"modelId": kind.model(), "messages": ask(text="one END two")}
     paths = ["/stop_sequence"] if kind.name == "bedrock" else []
@@ -295,7 +296,8 @@ def test_images(bedrock_client, kind):
     assert text_of(message) == "look (saw 1 images)"
 
 
-@remote_kinds
+# Cohere takes plain text only.
+@kinds("openai", "anthropic", "gemini", "gemini-3", "bedrock", "responses")
 def test_documents(bedrock_client, kind, upstream):
     document = {"document": {"format": "pdf", "name": "A report", "source": {"bytes": b"%PDF-1.7 report"}}}
     message, _ = said(bedrock_client, False, modelId=kind.model(), messages=ask(document, text="read"))

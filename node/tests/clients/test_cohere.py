@@ -17,8 +17,8 @@ def kinds(*names):
     return kinds_of(*names, native="cohere")
 
 
-remote_kinds = kinds("cohere", "openai", "anthropic", "responses")
-every_kind = kinds("cohere", "openai", "anthropic", "responses", "mock")
+remote_kinds = kinds("cohere", "openai", "anthropic", "responses", "gemini", "gemini-3", "bedrock")
+every_kind = kinds("cohere", "openai", "anthropic", "responses", "gemini", "gemini-3", "bedrock", "mock")
 both_ways = pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 
 
@@ -276,7 +276,8 @@ def test_tool_arguments_are_streamed(cohere_client, kind):
     city = "call two tools for a city with a long name"
     found = Gathered(cohere_client.chat_stream(model=kind.model(), messages=ask(city), tools=[WEATHER, CLOCK]))
     assert [json.loads(arguments) for _, _, arguments in found.calls] == [{"city": city}, {"zone": city}]
-    assert found.types.count("tool-call-delta") > 4 and found.finish_reason == "TOOL_CALL"
+    # Gemini sends them whole.
+    assert found.types.count("tool-call-delta") > (1 if kind.vendor == "gemini" else 4) and found.finish_reason == "TOOL_CALL"
     assert found.types.count("tool-call-start") == found.types.count("tool-call-end") == 2
 
 
@@ -432,5 +433,5 @@ def test_what_the_upstream_sees(cohere_client, kind, upstream):
     cohere_client.chat(model=kind.model(), messages=ask())
     seen = upstream.last()
     assert KEY not in json.dumps(seen["headers"]) and KEY not in seen["body"]
-    assert "sk-upstream" in seen["headers"].get("authorization", "") + seen["headers"].get("x-api-key", "")
+    assert "sk-upstream" in json.dumps(seen["headers"])
     assert not [name for name in seen["headers"] if name.startswith("x-fern") or name == "x-client-name"]

@@ -21,8 +21,8 @@ def kinds(*names):
     return kinds_of(*names, native="gemini")
 
 
-every_kind = kinds("openai", "anthropic", "gemini", "gemini-3", "bedrock", "mock")
-remote_kinds = kinds("openai", "anthropic", "gemini", "gemini-3", "bedrock")
+every_kind = kinds("openai", "anthropic", "gemini", "gemini-3", "bedrock", "responses", "cohere", "mock")
+remote_kinds = kinds("openai", "anthropic", "gemini", "gemini-3", "bedrock", "responses", "cohere")
 
 
 def function(name, **properties):
@@ -88,7 +88,8 @@ def test_system_instruction(gemini_client, kind, upstream):
     assert "Be brief." in upstream.last()["body"]
 
 
-@remote_kinds
+# Responses has no stop sequences, and no limit so low.
+@kinds("openai", "anthropic", "gemini", "gemini-3", "bedrock", "cohere")
 def test_stop_and_length(gemini_client, kind):
     stopped = said(gemini_client, False, kind.model(), "one END two", stop_sequences=["END"])
     assert (stopped.text, finish(stopped)) == ("one ", "STOP")
@@ -308,7 +309,8 @@ def test_images(gemini_client, kind):
     assert said(gemini_client, False, kind.model(), [user("look", IMAGE)]).text == "look (saw 1 images)"
 
 
-@remote_kinds
+# Cohere takes plain text only.
+@kinds("openai", "anthropic", "gemini", "gemini-3", "bedrock", "responses")
 def test_documents(gemini_client, kind, upstream):
     pdf = types.Part.from_bytes(data=b"%PDF-1.7 report", mime_type="application/pdf")
     assert said(gemini_client, False, kind.model(), [user("read", pdf)]).text.startswith("read")
@@ -334,7 +336,7 @@ def test_json_without_schema(gemini_client, kind):
     assert answer.text
 
 
-@kinds("anthropic", "gemini", "gemini-3", "bedrock")
+@kinds("anthropic", "gemini", "gemini-3", "bedrock", "responses", "cohere")
 @pytest.mark.parametrize("streamed", [False, True])
 def test_thinking_over_two_turns(gemini_client, kind, streamed):
     contents = [user("call tool")]
@@ -345,7 +347,7 @@ def test_thinking_over_two_turns(gemini_client, kind, streamed):
     first = said(gemini_client, streamed, kind.model(), contents, **asked)
     thoughts = "".join(part.text or "" for part in first.candidates[0].content.parts if part.thought)
     assert thoughts == "The user wrote: call tool"
-    assert first.usage_metadata.thoughts_token_count or kind.name in ("anthropic", "bedrock")
+    assert first.usage_metadata.thoughts_token_count or kind.name in ("anthropic", "bedrock", "cohere")
     # The upstream checks that each signature fits its thought, or its call.
     second = said(gemini_client, streamed, kind.model(), contents + results(first, "noon"), **asked)
     assert second.text == "The tool said: noon"

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from conftest import DIRECT, KEY, PNG, URL, Kind, gateway_only
 
 TEXT = "Say 世界 and 🎉 to me"
-NAMES = ["chat", "openai", "anthropic", "responses", "cohere"]
+NAMES = ["chat", "openai", "anthropic", "gemini", "bedrock", "responses", "cohere"]
 
 # Straight at the mock each interface has its own model: the one that reasons, or the other.
 PAIRS = [("chat", False), ("responses", True)] if DIRECT else [(name, over) for name in NAMES for over in (False, True)]

@@ -23,8 +23,8 @@ def kinds(*names):
     return kinds_of(*names, native="openai")
 
 
-every_kind = kinds("openai", "anthropic", "cohere") if DIRECT else kinds("openai", "anthropic", "responses", "cohere", "mock")
-remote_kinds = kinds("openai") if DIRECT else kinds("openai", "anthropic", "responses", "cohere")
+every_kind = kinds("openai", "anthropic", "gemini", "bedrock", "responses", "cohere", "mock")
+remote_kinds = kinds("openai", "anthropic", "gemini", "bedrock", "responses", "cohere")
 streams = pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 
 AT = {"api_base": f"{URL}/v1" if DIRECT else f"{URL}/litellm", "api_key": KEY, "num_retries": 0, "timeout": 30}
@@ -103,7 +103,7 @@ def test_json_schema(kind):
     assert json.loads(answer.choices[0].message.content) == {"name": "Ada"}
 
 
-@kinds("openai") if DIRECT else remote_kinds
+@remote_kinds
 @streams
 def test_responses(kind, streamed):
     answer = litellm.responses(model=f"openai/{kind.model()}", input=TEXT, stream=streamed, **AT)

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::compose::{Ask, Choice, Tool};
-use super::super::vendor::token_count;
+use super::super::vendor::{decoded, token_count};
 use super::turns::{content, role};
 
 /// What the models of a vendor take beyond what Converse defines.
@@ -50,15 +50,25 @@ fn text_of(blocks: &[Value]) -> String {
     blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
 }
 
+/// The text of a document that is one.
+fn text_in(document: &Value) -> Option<String> {
+    let source = document.get("source")?;
+    match source.get("bytes") {
+        Some(bytes) => String::from_utf8(decoded(bytes.as_str()?)?).ok(),
+        None => source.get("text")?.as_str().map(str::to_owned),
+    }
+}
+
 /// The texts of the tool results, one for each.
 fn results_of(message: &Value) -> Vec<String> {
     let results = content(message).iter().filter_map(|block| block.pointer("/toolResult/content"));
     results
         .map(|content| {
             let blocks = content.as_array().map_or(&[][..], Vec::as_slice);
-            let texts = blocks.iter().filter_map(|block| match block.get("json") {
-                Some(json) => Some(json.to_string()),
-                None => block.get("text")?.as_str().map(str::to_owned),
+            let texts = blocks.iter().filter_map(|block| match (block.get("json"), block.get("document")) {
+                (Some(json), _) => Some(json.to_string()),
+                (None, Some(document)) => text_in(document),
+                _ => block.get("text")?.as_str().map(str::to_owned),
             });
             texts.collect::<Vec<_>>().join("\n")
         })

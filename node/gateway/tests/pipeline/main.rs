@@ -13,6 +13,7 @@ mod issuer;
 mod pass;
 mod proxies;
 mod proxy;
+mod responses_and_cohere;
 mod streams;
 mod support;
 mod transport;

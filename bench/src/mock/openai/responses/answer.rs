@@ -45,12 +45,13 @@ pub(super) struct Shape<'a> {
 
 impl<'a> Shape<'a> {
     pub(super) fn new(body: &'a Value, answer: &'a Answer, behaviour: &'a Behaviour) -> Self {
-        let kept = body.get("store") != Some(&json!(false));
+        let kept = if body.get("store") == Some(&json!(false)) { seal::NOT_KEPT } else { seal::KEPT };
+        let fresh = |kind: &str| fresh_id(&format!("{kind}_{kept}"));
         let included = body.get("include").and_then(Value::as_array);
         let sealed = included.is_some_and(|list| list.contains(&json!("reasoning.encrypted_content")));
         let shown = body.pointer("/reasoning/summary").is_some_and(|summary| !summary.is_null());
         let reasoning = |pieces: &'a [String]| {
-            let id = fresh_id(if kept { seal::KEPT } else { seal::NOT_KEPT });
+            let id = fresh("rs");
             let sealed = sealed.then(|| seal::seal(&id, &pieces.concat()));
             (id, Item::Reasoning { pieces, sealed })
         };
@@ -59,10 +60,10 @@ impl<'a> Shape<'a> {
             Part::Redacted { .. } => reasoning(&[]),
             Part::Text(pieces) => {
                 let said = if answer.stop == Stop::Refusal { Said::Refusal } else { Said::Text };
-                (fresh_id("msg_"), Item::Message { pieces, said })
+                (fresh("msg"), Item::Message { pieces, said })
             }
             Part::Tool { name, input, pieces } => {
-                (fresh_id("fc_"), Item::Call { call: fresh_id("call_"), name, input, pieces })
+                (fresh("fc"), Item::Call { call: fresh_id("call_"), name, input, pieces })
             }
         };
         let items = answer.parts.iter().map(item).collect();

@@ -51,7 +51,8 @@ fn check_item(item: &Value, path: &str, behaviour: &Behaviour) -> Result<(), Ven
             (&["type", "id", "call_id", "output", "status", "name", "namespace", "caller"], "fc")
         }
         "reasoning" => (&["type", "id", "summary", "content", "encrypted_content", "status"], "rs"),
-        other if other.contains("_call") || other == "item_reference" || other.starts_with("mcp_") => {
+        "item_reference" => return seal::is_kept(item),
+        other if other.contains("_call") || other.starts_with("mcp_") => {
             return Ok(());
         }
         other => {

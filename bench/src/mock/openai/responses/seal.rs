@@ -8,33 +8,39 @@ use super::super::super::vendor::VendorError;
 /// What all of it begins with.
 const MARK: &str = "gAAAAA";
 
-/// Begins the ids of reasoning that the vendor keeps.
-pub(super) const KEPT: &str = "rs_1";
+/// Stands in the ids of items that the vendor keeps, right behind the kind.
+pub(super) const KEPT: &str = "1";
 
-/// Begins those of reasoning that it does not keep.
-pub(super) const NOT_KEPT: &str = "rs_0";
+/// Stands in those of items that it does not keep.
+pub(super) const NOT_KEPT: &str = "0";
 
 /// The encrypted content of an item: it depends on the item's id and summary.
 pub(super) fn seal(id: &str, summary: &str) -> String {
     format!("{MARK}{}", signature(&format!("{id} {summary}")))
 }
 
-/// Checks an item that came back.
+/// Checks that an item is kept, where it is not told whole.
+pub(super) fn is_kept(item: &Value) -> Result<(), VendorError> {
+    let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
+    if id.split_once('_').is_some_and(|(_, rest)| rest.starts_with(KEPT)) {
+        return Ok(());
+    }
+    Err(VendorError::new(
+        404,
+        "invalid_request_error",
+        format!(
+            "Item with id '{id}' not found. Items are not persisted when `store` is set to false. Try again with \
+             `store` set to true, or remove this item from your input."
+        ),
+    )
+    .at("input"))
+}
+
+/// Checks reasoning that came back.
 pub(super) fn verify(item: &Value) -> Result<(), VendorError> {
     let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
     let Some(content) = item.get("encrypted_content").and_then(Value::as_str) else {
-        if id.starts_with(KEPT) {
-            return Ok(());
-        }
-        return Err(VendorError::new(
-            404,
-            "invalid_request_error",
-            format!(
-                "Item with id '{id}' not found. Items are not persisted when `store` is set to false. Try again \
-                 with `store` set to true, or remove this item from your input."
-            ),
-        )
-        .at("input"));
+        return is_kept(item);
     };
     let parts = item.get("summary").and_then(Value::as_array).into_iter().flatten();
     let summary: String = parts.filter_map(|part| part.get("text")?.as_str()).collect();
