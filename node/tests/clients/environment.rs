@@ -27,7 +27,9 @@ impl Environment {
         let mut pytest = Command::new(&self.python);
         pytest.args(["-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]);
         pytest.args(["-W", "ignore::DeprecationWarning"]).arg(folder());
-        FOREIGN_VARIABLES.iter().for_each(|name| drop(pytest.env_remove(name)));
+        for name in FOREIGN_VARIABLES {
+            pytest.env_remove(name);
+        }
         pytest.env("PYTHONDONTWRITEBYTECODE", "1").env("NO_PROXY", "127.0.0.1");
         pytest.envs(variables.iter().map(|(name, value)| (name, value)));
         let output = pytest.output().expect("pytest starts");
