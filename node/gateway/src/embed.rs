@@ -123,7 +123,7 @@ impl Walk<'_> {
         // What was read of the answers lies in them until the client's is written.
         let mut held = Vec::new();
         let (prepared, mut left) = (&target.prepared, request.inputs.len());
-        for body in std::iter::once(&prepared.body).chain(&prepared.more) {
+        for body in prepared.calls() {
             let (head, mut incoming) = self.reach(target, picked, body).await?;
             let (parts, complete, share) =
                 self.collect(&mut incoming, self.settings.body_bytes_max as usize).await?;

@@ -1,8 +1,14 @@
 //! What would be done with a request, without doing it: who asks, which targets and why, and what each would not be told.
 
 use crate::{
-    Gateway, Headers, RequestLine, authenticate::authenticate, pick::pick, prepare::prepare, receive::Ask,
-    route::route, worker::Worker,
+    Gateway, Headers, RequestLine,
+    authenticate::authenticate,
+    foresee::{Foreseen, foresee},
+    pick::pick,
+    prepare::prepare,
+    receive::Ask,
+    route::route,
+    worker::Worker,
 };
 use bytes::Bytes;
 use http::HeaderMap;
@@ -56,6 +62,8 @@ pub struct Candidate {
     pub dialect: Option<&'static str>,
     /// What of the request it would not be told.
     pub dropped: Vec<String>,
+    /// What it would cost there, where that is known.
+    pub cost: Option<Foreseen>,
 }
 
 /// How a target came in.
@@ -130,6 +138,7 @@ fn fill(
         match prepare(&ask, target, &worker.provider(&target.provider.name)) {
             Ok(prepared) => {
                 candidate.dialect = Some(prepared.dialect.name());
+                candidate.cost = foresee(&ask, target, &prepared);
                 candidate.dropped = prepared.dropped;
             }
             Err(failed) => candidate.skipped = Some(failed.message.to_string()),
@@ -197,6 +206,7 @@ impl Candidate {
             skipped: None,
             dialect: None,
             dropped: Vec::new(),
+            cost: None,
         }
     }
 }

@@ -53,11 +53,13 @@ mod mock;
 // Calls from inside of the process, and what would be done with one.
 mod client;
 mod explain;
+mod foresee;
 
 pub use body::{Answer, Cut, LocalBody, RequestBody};
 pub use client::{Answered, Chat, Client, ClientError, Events};
 pub use endpoint::{Endpoint, Form, Named, RequestLine};
 pub use explain::{Because, Candidate, Explanation, Question};
+pub use foresee::Foreseen;
 pub use gateway::{Gateway, HostSecrets, OpenError, Options};
 pub use headers::{Headers, Lines};
 pub use worker::Worker;

@@ -46,6 +46,11 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
+    /// The bodies of all calls.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Outgoing> {
+        std::iter::once(&self.body).chain(&self.more)
+    }
+
     /// Who reads what an answer cost that is passed on.
     pub(crate) fn meter(&self) -> Meter {
         match self.embeds {

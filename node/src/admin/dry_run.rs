@@ -40,7 +40,7 @@ pub(super) struct Answer {
     targets: Vec<Considered>,
     /// Why there would be no answer.
     refusal: Option<Refused>,
-    /// What it would cost, in USD; none while no prices are known.
+    /// What it would cost at the first target that is tried, in USD; none where that is not known.
     cost_usd: Option<f64>,
 }
 
@@ -64,6 +64,20 @@ struct Considered {
     /// What of the request it would not be told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     dropped: Vec<String>,
+    /// What it would cost there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
+}
+
+/// What a request would cost at the standard prices of the catalog.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Cost {
+    /// Both together.
+    usd: f64,
+    /// Estimated: a token for four bytes of what would be sent, without pictures and other media.
+    input_tokens: u64,
+    /// As many as the request allows, else as many as the model can give.
+    output_tokens: u64,
 }
 
 /// A refusal that the client would get.
@@ -89,6 +103,11 @@ impl From<Candidate> for Considered {
             why_not: candidate.skipped,
             dialect: candidate.dialect,
             dropped: candidate.dropped,
+            cost: candidate.cost.map(|cost| Cost {
+                usd: cost.nano_usd as f64 / 1e9,
+                input_tokens: cost.input_tokens,
+                output_tokens: cost.output_tokens,
+            }),
         }
     }
 }
@@ -97,8 +116,10 @@ impl From<Explanation> for Answer {
     fn from(explanation: Explanation) -> Self {
         let Explanation { revision, caller, model, group, candidates, refusal } = explanation;
         let refusal = refusal.map(|(status, kind, message)| Refused { status, kind, message });
-        let targets = candidates.into_iter().map(Into::into).collect();
-        Self { revision, caller, model, group, targets, refusal, cost_usd: None }
+        let targets: Vec<Considered> = candidates.into_iter().map(Into::into).collect();
+        let first = targets.iter().find(|target| target.tried);
+        let cost_usd = first.and_then(|target| Some(target.cost.as_ref()?.usd));
+        Self { revision, caller, model, group, targets, refusal, cost_usd }
     }
 }
 

@@ -16,7 +16,8 @@ use std::{path::PathBuf, process::ExitCode};
 /// Largest body: as large as the API takes.
 const BODY_BYTES_MAX: u64 = 2 << 20;
 
-/// Show which targets a request would be sent to, in which order and why. Nothing is sent to a provider.
+/// Show which targets a request would be sent to, in which order and why, and what it would cost there. Nothing is sent
+/// to a provider.
 ///
 /// Exit status: 0 there is a target, 1 the request would be refused.
 #[derive(Debug, clap::Args)]
@@ -61,6 +62,13 @@ struct Considered {
     dialect: Option<String>,
     #[serde(default)]
     dropped: Vec<String>,
+    #[serde(default)]
+    cost: Option<Cost>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Cost {
+    usd: f64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -110,7 +118,8 @@ fn text(answer: Answer) -> String {
         group.unwrap_or_else(none)
     );
     if !targets.is_empty() {
-        let mut table = Table::new(["", "TARGET", "BECAUSE", "FIRST", "DIALECT", "NOT TOLD", "WHY NOT"]);
+        let mut table =
+            Table::new(["", "TARGET", "BECAUSE", "FIRST", "DIALECT", "COST USD", "NOT TOLD", "WHY NOT"]);
         let mut number = 0;
         for target in targets {
             number += usize::from(target.tried);
@@ -120,6 +129,7 @@ fn text(answer: Answer) -> String {
                 target.because,
                 format!("{:.0}%", target.first_share * 100.0),
                 target.dialect.unwrap_or_else(none),
+                target.cost.map_or_else(none, |cost| cost.usd.to_string()),
                 names(&target.dropped, target.dropped.len()),
                 target.why_not.unwrap_or_default(),
             ]);

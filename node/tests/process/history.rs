@@ -161,3 +161,51 @@ fn a_dry_run_tells_the_route_and_why() {
     let metrics = node.get("/metrics").body;
     assert!(!metrics.contains("trestle_requests_total{"), "nothing was asked: {metrics}");
 }
+
+#[test]
+fn a_dry_run_tells_the_cost_where_prices_are_known() {
+    let text = "providers:\n  mock: {}\n  \
+                vendor: { like: openai, keys: [{ name: a, value: env:TRESTLE_TEST_KEY }] }\n  \
+                cohere: { keys: [{ name: a, value: env:TRESTLE_TEST_KEY }] }\n\
+                catalog:\n  mock/priced: { output_max: 100, price: { input: 1000000, output: 2000000 } }\n  \
+                mock/endless: { price: { input: 1, output: 1 } }\n  \
+                openai/vectors: { kind: embedding, price: { input: 1000000 } }\n  \
+                cohere/ranks: { kind: rerank, price: { per_query: 2000000 } }\n\
+                models:\n  chat: { strategy: ordered, targets: [{ model: mock/priced }, { model: mock/unknown }] }\n\
+                keys: { tests: { value: env:TRESTLE_TEST_KEY } }\n";
+    let node = Start::serve(text).administered().start();
+    let operator = Operator::of(&node);
+    let ask = |path: &str, body: &Value| {
+        operator.done("POST /api/dry-run", &json!({"key": "tests", "path": path, "body": body}).to_string())
+    };
+    let chat = |model: &str, content: Value, more: Value| {
+        let mut body = json!({"model": model, "messages": [{"role": "user", "content": content}]});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        ask("/v1/chat/completions", &body)
+    };
+    let text = "word".repeat(100);
+    let found = chat("chat", json!(text), json!({"max_tokens": 50}));
+    let cost = &found["targets"][0]["cost"];
+    let input = cost["input_tokens"].as_u64().unwrap();
+    assert!((100..130).contains(&input), "{found}");
+    assert_eq!(cost["output_tokens"], 50);
+    assert_eq!((&cost["usd"], &found["cost_usd"]), (&json!((input + 100) as f64 / 1e6), &cost["usd"]));
+    assert_eq!(found["targets"][1]["cost"], Value::Null, "nobody knows its price");
+    // The model's own limit holds where the request names none, or more.
+    for more in [json!({}), json!({"max_tokens": 5000})] {
+        assert_eq!(chat("chat", json!("x"), more)["targets"][0]["cost"]["output_tokens"], 100);
+    }
+    let url = format!("data:image/png;base64,{}", "A".repeat(40_000));
+    let picture = json!([{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": url}}]);
+    let with_picture = chat("chat", picture, json!({}));
+    let tokens = with_picture["targets"][0]["cost"]["input_tokens"].as_u64().unwrap();
+    assert!((100..160).contains(&tokens), "{with_picture}");
+    assert_eq!(chat("mock/endless", json!("x"), json!({}))["cost_usd"], Value::Null, "no end is known");
+    let found = ask("/v1/embeddings", &json!({"model": "vendor/vectors", "input": text}));
+    let cost = &found["targets"][0]["cost"];
+    let input = cost["input_tokens"].as_u64().unwrap();
+    assert!((100..130).contains(&input) && cost["output_tokens"] == 0, "{found}");
+    assert_eq!(cost["usd"], json!(input as f64 / 1e6));
+    let found = ask("/v1/rerank", &json!({"model": "cohere/ranks", "query": "x", "documents": ["a", "b"]}));
+    assert_eq!(found["cost_usd"], json!(0.002), "{found}");
+}

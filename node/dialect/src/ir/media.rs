@@ -74,6 +74,21 @@ impl Request {
         })
     }
 
+    /// The bytes that inline media take in a body.
+    pub fn media_bytes(&self) -> u64 {
+        let blocks = self.messages.iter().flat_map(|message| &message.blocks);
+        let inner = blocks.flat_map(|block| match &block.kind {
+            BlockKind::ToolResult { content, .. } => content.as_slice(),
+            _ => std::slice::from_ref(block),
+        });
+        let media = inner.filter_map(|block| media_of(&block.kind));
+        let inline = media.map(|media| match &media.source {
+            MediaSource::Base64(data) => data.escaped().len() as u64,
+            MediaSource::Url(_) | MediaSource::File(..) | MediaSource::Plain(_) => 0,
+        });
+        inline.sum()
+    }
+
     /// Shows all media to `change`, in order.
     pub fn each_media(&mut self, mut change: impl FnMut(&mut Media)) {
         for block in self.messages.iter_mut().flat_map(|message| &mut message.blocks) {

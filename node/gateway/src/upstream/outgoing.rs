@@ -30,7 +30,7 @@ impl Outgoing {
     }
 
     /// The bytes of all pieces.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.pieces.iter().map(Bytes::len).sum()
     }
 }

@@ -5,7 +5,7 @@ use crate::support::{Start, document};
 
 #[test]
 fn targets_are_shown_and_nothing_is_sent() {
-    let models = "models:\n  chat: { strategy: ordered, targets: [{ model: mock/echo }, { model: mock/lorem }], \
+    let models = "catalog: { mock/echo: { output_max: 10, price: { input: 0, output: 1000000 } } }\nmodels:\n  chat: { strategy: ordered, targets: [{ model: mock/echo }, { model: mock/lorem }], \
                   fallbacks: [mock/last] }\n";
     let node = Start::serve(&format!("{}{models}", document(""))).administered().start();
     let shell = Shell::of(&node);
@@ -24,6 +24,8 @@ fn targets_are_shown_and_nothing_is_sent() {
     let json =
         ["dry-run", "chat", "--key", "tests", "--path", "/v1/messages", "--body", "request.json", "--json"];
     assert_eq!(shell.run(&json).json()["model"], "chat");
+    let shown = shell.run(&json[..json.len() - 1]).ok();
+    assert!(shown.contains("COST USD") && shown.contains(" 0.000005 "), "{shown}");
 }
 
 #[test]
