@@ -182,7 +182,8 @@ pub struct Glance {
     pub end: bool,
 }
 
-/// A body, and the members that could not be expressed, as paths in the client's own words.
+/// A body, and the members that could not be expressed, as paths: of a request in words for all clients, which
+/// [`crate::in_words_of`] turns into a client's.
 #[derive(Debug, Clone, Default)]
 pub struct Encoded {
     /// The JSON body.

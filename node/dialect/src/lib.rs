@@ -31,6 +31,9 @@ pub use codec::{
     outbound,
 };
 
+mod words;
+pub use words::in_words_of;
+
 mod body;
 mod dropped;
 pub mod embed;

@@ -106,12 +106,9 @@ impl Fetch<'_> {
             let slot = acquire(&local.state, config.concurrency, config.queue).await;
             let slot = slot
                 .map_err(|_| Failed::new("queue_full", Next::Onward, "too many media are being fetched"))?;
-            let (media_type, body) = get(&url.plain(), config, slot, self.settings.media_bytes_max).await?;
-            let overloaded = "too many bytes of media are in flight: try again shortly";
+            let (media_type, body) = get(&url.plain(), config, slot, (self.settings, self.held)).await?;
             let text = STANDARD.encode(&body);
-            self.held
-                .grow(text.len(), self.settings.buffered_bytes_max)
-                .map_err(|_| Failed::new("overloaded", Next::Stop, overloaded))?;
+            hold(self.held, text.len() - body.len(), self.settings)?;
             fetched.insert(url.clone(), (media_type, Text::from_escaped(text.into())));
         }
         Ok(fetched)
@@ -129,13 +126,21 @@ fn fill(media: &mut Media, fetched: &HashMap<Text, (Option<Text>, Text)>) {
     }
 }
 
+/// Counts bytes of media as they come.
+fn hold(held: &mut Held, bytes: usize, settings: &Settings) -> Result<(), Failed> {
+    let overloaded = "too many bytes of media are in flight: try again shortly";
+    let grown = held.grow(bytes, settings.buffered_bytes_max);
+    grown.map_err(|_| Failed::new("overloaded", Next::Stop, overloaded))
+}
+
 /// The bytes behind a URL, and what the server says that they are.
 async fn get(
     url: &str,
     config: &ProviderConfig,
     slot: crate::state::Slot,
-    bytes_max: u64,
+    (settings, held): (&Settings, &mut Held),
 ) -> Result<(Option<Text>, Bytes), Failed> {
+    let bytes_max = settings.media_bytes_max;
     let mut uri: Uri = url.parse().map_err(|_| unavailable("the request names a URL that is none"))?;
     for _ in 0..=REDIRECTS_MAX {
         let origin = Origin::of(&uri).ok_or_else(|| {
@@ -174,10 +179,12 @@ async fn get(
             .map_err(|_| failed("is compressed in a way that is not known here"))?;
         let mut all = Vec::new();
         while let Some(chunk) = body.chunk().await {
-            all.extend_from_slice(&chunk.map_err(|_| failed("broke off, or is too large"))?);
-            if all.len() as u64 > bytes_max {
+            let chunk = chunk.map_err(|_| failed("broke off, or is too large"))?;
+            if (all.len() + chunk.len()) as u64 > bytes_max {
                 return Err(too_large());
             }
+            hold(held, chunk.len(), settings)?;
+            all.extend_from_slice(&chunk);
         }
         if all.is_empty() {
             return Err(failed("is empty"));
@@ -220,7 +227,7 @@ fn unavailable(message: impl ToString) -> Failed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::ProviderState;
+    use crate::{budget::Budget, state::ProviderState};
     use std::sync::Arc;
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -246,6 +253,7 @@ mod tests {
                 "/file" => "302 Found\r\nlocation: file:///etc/passwd\r\ncontent-length: 0\r\n\r\n",
                 "/large" => "200 OK\r\ncontent-length: 1000\r\n\r\n",
                 "/endless" => "200 OK\r\nconnection: close\r\n\r\n0123456789012345678901234567890123456789",
+                "/long" => "200 OK\r\nconnection: close\r\n\r\n01234567890123456789",
                 "/empty" => "200 OK\r\ncontent-length: 0\r\n\r\n",
                 _ => "404 Not Found\r\ncontent-length: 0\r\n\r\n",
             };
@@ -254,8 +262,14 @@ mod tests {
     }
 
     async fn fetched(url: &str, config: &ProviderConfig) -> Result<(Option<Text>, Bytes), String> {
+        let budget = Arc::new(Budget::default());
+        let settings = Settings { media_bytes_max: 32, buffered_bytes_max: 36, ..Settings::default() };
         let slot = acquire(&Arc::new(ProviderState::default()), 1, 1).await.unwrap();
-        get(url, config, slot, 32).await.map_err(|failed| failed.message)
+        // What others hold counts as well.
+        let mut others = budget.share();
+        others.grow(30, u64::MAX).unwrap();
+        let mut held = budget.share();
+        get(url, config, slot, (&settings, &mut held)).await.map_err(|failed| failed.message)
     }
 
     #[tokio::test]
@@ -300,6 +314,7 @@ mod tests {
                     ("/file", "redirects to what is no URL"),
                     ("/large", "larger than 32 bytes"),
                     ("/endless", "larger than 32 bytes"),
+                    ("/long", "too many bytes of media are in flight"),
                     ("/empty", "is empty"),
                     ("/none", "cannot be had: 404"),
                 ] {

@@ -19,7 +19,7 @@ use smallvec::smallvec;
 use std::time::SystemTime;
 use trestle_config::{ProviderConfig, TargetConfig};
 use trestle_dialect::{
-    self as dialect, Dialect, Edits, Framing, Outbound, Pieces, Target,
+    self as dialect, Dialect, Edits, Framing, Outbound, Pieces, Target, in_words_of,
     ir::{Features, Json, Text},
     json, may_need, name_gemini_model, outbound,
 };
@@ -83,7 +83,8 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
     let (pieces, dropped) = if !same {
         let request = ask.decoded_for(codec)?;
         let encoded = codec.encode_request(request, &wire).map_err(Failed::unfit)?;
-        (smallvec![encoded.body.into()], encoded.dropped)
+        let told = |path: &String| in_words_of(ask.dialect(), path).into_owned();
+        (smallvec![encoded.body.into()], encoded.dropped.iter().map(told).collect())
     } else if matches!(ask.endpoint, Endpoint::Generate(_)) {
         let (edits, dropped) = codec.edit_request(&ask.envelope, &wire).map_err(Failed::unfit)?;
         (edits.apply(&ask.envelope), dropped)

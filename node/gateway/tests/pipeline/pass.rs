@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, header::AUTHORIZATION};
 use serde_json::json;
 use trestle_dialect::{Dialect, embed::Api};
-use trestle_gateway::{Endpoint, RequestLine};
+use trestle_gateway::{Endpoint, Named, RequestLine};
 use trestle_provider::Operation;
 
 const EMBEDDINGS: Endpoint = Endpoint::Embed(Api::OpenAi);
@@ -209,6 +209,13 @@ async fn a_request_in_another_dialect_is_translated_both_ways() {
     let answer = bed.ask(CHAT, &[], body.to_string()).await;
     let dropped = answer.header("x-trestle-dropped");
     assert!(dropped.contains("frequency_penalty") && dropped.contains("x_unknown"), "{dropped}");
+    // In the words of the client.
+    let body = json!({"contents": [{"parts": [{"text": "hi"}]}], "generationConfig": {"seed": 1}});
+    let named = Some(Named { model: "b/claude-sonnet-4-5".into(), stream: Some(false) });
+    let line = RequestLine { named, ..Endpoint::Generate(Dialect::Gemini).into() };
+    let answered = bed.client.send(line, HeaderMap::new(), body.to_string().into()).await.unwrap();
+    let answer = whole(answered).await;
+    assert_eq!(answer.header("x-trestle-dropped"), "generationConfig.seed", "{}", answer.text());
 }
 
 #[tokio::test]
