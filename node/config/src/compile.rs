@@ -13,8 +13,8 @@ mod target;
 pub use secret::is_masked;
 
 use crate::{
-    CallerKey, Difference, Document, Kind, MockSettings, Problem, Problems, ProviderConfig, Settings,
-    Snapshot, entity::collect, load::all_problems, parse::document, path::Path, problem::Findings,
+    CallerKey, Derived, Difference, Document, Kind, MockSettings, Problem, Problems, ProviderConfig,
+    Settings, Snapshot, entity::collect, load::all_problems, parse::document, path::Path, problem::Findings,
 };
 use caller::Names;
 use group::Named;
@@ -30,6 +30,11 @@ pub trait Secrets {
     fn file(&self, path: &str) -> Result<String, String>;
     /// A value that was sealed before it was stored: what follows `sealed:`.
     fn sealed(&self, value: &str) -> Result<String, String>;
+    /// A secret of the gateway's own, the same on all its nodes and after a restart, another for each purpose. Only where
+    /// there is a data key.
+    fn derive(&self, _purpose: &str) -> Option<[u8; 32]> {
+        None
+    }
 }
 
 /// A snapshot, and what is not right but does not hinder it (a missing reference disables that credential).
@@ -177,6 +182,7 @@ impl Compilation {
         let Named { groups, patterns, direct } =
             group::compile(&self.base.models, &providers, &catalog, findings);
         let providers = providers.into_values().flatten().map(|provider| (provider.name.clone(), provider));
+        self.snapshot.derived = derived(secrets);
         self.snapshot.settings = self.base.settings.clone();
         self.snapshot.providers = Arc::new(providers.collect());
         self.snapshot.groups = Arc::new(groups);
@@ -196,6 +202,10 @@ impl Compilation {
             caller::compile((name, key), &names, secrets, &mut self.snapshot.callers, findings);
         }
     }
+}
+
+fn derived(secrets: &dyn Secrets) -> Option<Derived> {
+    Some(Derived { ids: secrets.derive("ids")?, signatures: secrets.derive("signatures")? })
 }
 
 fn providers<'a>(

@@ -33,8 +33,8 @@ pub use callers::{Caller, Callers, FirstBytes, Grants};
 
 mod snapshot;
 pub use snapshot::{
-    Credential, Group, MockSettings, ProviderConfig, ProviderKind, ResolvedTarget, RetryPolicy, Snapshot,
-    TargetConfig, TimeLimits,
+    Credential, Derived, Group, MockSettings, ProviderConfig, ProviderKind, ResolvedTarget, RetryPolicy,
+    Snapshot, TargetConfig, TimeLimits,
 };
 
 mod resolve;

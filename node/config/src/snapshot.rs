@@ -26,6 +26,24 @@ pub struct Snapshot {
     pub callers: Callers,
     /// By `provider/model`: those that the document names, as a client gets them that asks for them directly.
     pub direct: Arc<HashMap<Box<str>, Arc<TargetConfig>>>,
+    /// Secrets of the gateway's own; none where there is no key-encryption key.
+    pub derived: Option<Derived>,
+}
+
+/// Secrets that are derived from the data key, so that all nodes have the same and nothing is to be kept. `Debug` does not
+/// show them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Derived {
+    /// Seals ids of vendors that are given to clients.
+    pub ids: [u8; 32],
+    /// For keys of callers that sign their requests instead of showing a key.
+    pub signatures: [u8; 32],
+}
+
+impl fmt::Debug for Derived {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Derived").finish_non_exhaustive()
+    }
 }
 
 /// A vendor account, ready for calls.

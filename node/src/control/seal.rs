@@ -4,7 +4,10 @@
 use crate::key::hex;
 use anyhow::{Context, bail};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as BASE64};
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::{
+    aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    hkdf,
+};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::sync::{PoisonError, RwLock};
@@ -14,6 +17,7 @@ const SEALED: &str = "sealed:v1.";
 /// What each use of a key is for, so that nothing sealed for one passes for another.
 const FOR_VALUES: &[u8] = b"trestle sealed value 1";
 const FOR_DATA_KEY: &[u8] = b"trestle data key 1";
+const FOR_DERIVED: &[u8] = b"trestle derived secret 1";
 /// Hexadecimal digits of fingerprints and handles.
 const SHORT: usize = 16;
 
@@ -31,7 +35,13 @@ pub(crate) struct Wrapped {
 pub(crate) struct Keyring {
     now: Option<Kek>,
     before: Option<Kek>,
-    data: RwLock<Option<Key>>,
+    data: RwLock<Option<Data>>,
+}
+
+/// The data key: what seals values, and what other secrets are derived from.
+struct Data {
+    key: Key,
+    root: hkdf::Prk,
 }
 
 struct Kek {
@@ -93,19 +103,29 @@ impl Keyring {
     }
 
     fn take(&self, bytes: &[u8]) -> anyhow::Result<()> {
-        let key = Key::new(bytes)?;
-        *self.data.write().unwrap_or_else(PoisonError::into_inner) = Some(key);
+        let root = hkdf::Salt::new(hkdf::HKDF_SHA256, FOR_DERIVED).extract(bytes);
+        let data = Data { key: Key::new(bytes)?, root };
+        *self.data.write().unwrap_or_else(PoisonError::into_inner) = Some(data);
         Ok(())
+    }
+
+    /// A secret that all nodes with this data key have; none before it is there.
+    pub(crate) fn derive(&self, purpose: &str) -> Option<[u8; 32]> {
+        let data = self.data.read().unwrap_or_else(PoisonError::into_inner);
+        let mut secret = [0; 32];
+        let purpose = [purpose.as_bytes()];
+        data.as_ref()?.root.expand(&purpose, hkdf::HKDF_SHA256).ok()?.fill(&mut secret).ok()?;
+        Some(secret)
     }
 
     /// Seals a secret; the error is public text.
     pub(crate) fn seal(&self, secret: &str) -> Result<String, String> {
         let data = self.data.read().unwrap_or_else(PoisonError::into_inner);
-        let key = data.as_ref().ok_or(
+        let data = data.as_ref().ok_or(
             "is a secret in clear, and this gateway has no key_encryption_key to seal it with; write `env:NAME` or \
              `file:PATH`",
         )?;
-        let sealed = key.seal(secret.as_bytes(), FOR_VALUES).map_err(|error| error.to_string())?;
+        let sealed = data.key.seal(secret.as_bytes(), FOR_VALUES).map_err(|error| error.to_string())?;
         Ok(format!("{SEALED}{sealed}"))
     }
 
@@ -116,8 +136,8 @@ impl Keyring {
             return Err(format!("`sealed:{value}` is no sealed secret of this gateway"));
         };
         let data = self.data.read().unwrap_or_else(PoisonError::into_inner);
-        let key = data.as_ref().ok_or("the secret is sealed, and this node has no key_encryption_key")?;
-        let opened = key.open(sealed, FOR_VALUES).map_err(|error| error.to_string())?;
+        let data = data.as_ref().ok_or("the secret is sealed, and this node has no key_encryption_key")?;
+        let opened = data.key.open(sealed, FOR_VALUES).map_err(|error| error.to_string())?;
         String::from_utf8(opened).map_err(|_| "the sealed secret is no text".to_owned())
     }
 }
@@ -226,6 +246,25 @@ mod tests {
         let three = ring(Some(2), None);
         assert_eq!(three.unlock(Some(&anew)).unwrap(), None);
         assert_eq!(three.open(&sealed).as_deref(), Ok("sk-1"));
+        assert_eq!(three.derive("ids"), one.derive("ids"), "what was derived lasts");
+    }
+
+    #[test]
+    fn secrets_are_derived_of_the_data_key_by_purpose() {
+        let one = ring(Some(1), None);
+        assert_eq!(one.derive("ids"), None, "not unlocked yet");
+        let wrapped = one.unlock(None).unwrap().unwrap();
+        let ids = one.derive("ids").unwrap();
+        assert_ne!(one.derive("signatures").unwrap(), ids);
+        let again = ring(Some(1), None);
+        again.unlock(Some(&wrapped)).unwrap();
+        assert_eq!(again.derive("ids"), Some(ids));
+        let other = ring(Some(1), None);
+        other.unlock(None).unwrap();
+        assert_ne!(other.derive("ids"), Some(ids), "of another data key");
+        let without = ring(None, None);
+        without.unlock(Some(&wrapped)).unwrap();
+        assert_eq!(without.derive("ids"), None);
     }
 
     #[test]

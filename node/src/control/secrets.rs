@@ -57,6 +57,10 @@ impl Secrets for NodeSecrets<'_> {
             None => Err("sealed secrets are opened by a running node alone".to_owned()),
         }
     }
+
+    fn derive(&self, purpose: &str) -> Option<[u8; 32]> {
+        self.keyring?.derive(purpose)
+    }
 }
 
 #[cfg(test)]

@@ -11,9 +11,13 @@ use trestle_config::{Difference, Entity, Kind};
 const DEADLINE: Duration = Duration::from_secs(20);
 
 async fn begin(folder: &Path) -> Control {
+    begin_with(folder, Keyring::new(None, None).unwrap()).await
+}
+
+async fn begin_with(folder: &Path, keyring: Keyring) -> Control {
     let begin = Begin {
         folder: folder.to_owned(),
-        keyring: Keyring::new(None, None).unwrap(),
+        keyring,
         source: Source::Made(Box::default()),
         purpose: Purpose::Seed,
         first_token: None,
@@ -112,6 +116,32 @@ async fn without_a_store_the_snapshot_stays() {
     assert!(matches!(refused, ChangeError::Store(_)), "{refused}");
     assert!(control.snapshot().groups.contains_key("good"));
     assert_eq!(control.view().all().unwrap().len(), 1, "what is kept can be looked at");
+}
+
+#[test]
+fn what_is_derived_lasts_as_long_as_the_data_key() {
+    let folders = [1, 2, 3].map(|_| tempfile::tempdir().unwrap());
+    let texts = [1, 2].map(|byte: u8| format!("{byte:02x}").repeat(32));
+    let [one, two] = [Some(texts[0].as_str()), Some(texts[1].as_str())];
+    // A process each, as it were: the folder is free again when the runtime is gone.
+    let derived = |folder: usize, now: Option<&str>, before: Option<&str>| {
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
+            let keyring = Keyring::new(now, before).unwrap();
+            let control = begin_with(folders[folder].path(), keyring).await;
+            let derived = control.snapshot().derived;
+            control.change(&origin(), Intent::Apply, |_| Ok(set("more"))).await.unwrap();
+            assert_eq!(control.snapshot().derived, derived, "whatever changes in the document");
+            derived
+        })
+    };
+    let first = derived(0, one, None).unwrap();
+    assert_ne!(first.ids, first.signatures);
+    assert_eq!(format!("{first:?}"), "Derived { .. }");
+    for (now, before) in [(one, None), (two, one), (two, None)] {
+        assert_eq!(derived(0, now, before).unwrap(), first);
+    }
+    assert_ne!(derived(1, one, None).unwrap(), first, "another gateway has its own");
+    assert_eq!(derived(2, None, None), None);
 }
 
 /// Neither a file that nobody refers to any more, nor one that is wrong, is read again and again.
