@@ -104,6 +104,7 @@ fn clients_work_through_the_gateway() {
         ("TRESTLE_TEST_URL", node.url().into()),
         ("TRESTLE_TEST_MOCK", mock.url()),
         ("TRESTLE_TEST_KEY", KEY.into()),
+        ("TRESTLE_TEST_ADMIN", node::ADMIN.into()),
     ]);
 }
 

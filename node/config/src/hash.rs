@@ -13,7 +13,12 @@ pub fn hash_key(secret: &str) -> [u8; 32] {
 
 /// The SHA-256 of a client key as it stands in the document: `sha256:` and 64 hexadecimal digits.
 pub fn hash_text(secret: &str) -> String {
-    hash_key(secret).iter().fold(PREFIX.to_owned(), |mut text, byte| {
+    format!("{PREFIX}{}", hex(&hash_key(secret)))
+}
+
+/// 64 hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8; 32]) -> String {
+    bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text

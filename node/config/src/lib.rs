@@ -37,6 +37,9 @@ pub use snapshot::{
     Snapshot, TargetConfig, TimeLimits,
 };
 
+mod signing;
+pub use signing::SigningPair;
+
 mod resolve;
 
 mod hash;

@@ -8,7 +8,7 @@ use trestle_dialect::{Refusal, RefusalKind};
 
 /// Where clients of Bifrost put the key of this gateway. It wins, for beside it their SDK sends something in its usual
 /// place because it has to, often no key at all.
-const OWN_HEADER: &str = "x-bf-vk";
+pub(crate) const OWN_HEADER: &str = "x-bf-vk";
 /// Where SDKs put their key, beside `authorization`.
 const KEY_HEADERS: [&str; 3] = ["x-api-key", "x-goog-api-key", "api-key"];
 
@@ -23,14 +23,19 @@ pub(crate) fn authenticate(
         return if required { Err(unauthenticated(MISSING)) } else { Ok(None) };
     };
     let digest: [u8; 32] = Sha256::digest(key).into();
-    match snapshot.callers.get(&digest) {
+    known(snapshot, &digest)
+}
+
+/// The caller whose key has this hash.
+pub(crate) fn known(snapshot: &Snapshot, hash: &[u8; 32]) -> Result<Option<Arc<Caller>>, Refusal> {
+    match snapshot.callers.get(hash) {
         Some(caller) if caller.disabled => Err(unauthenticated("this key is disabled")),
         // The clock is read only where it matters.
         Some(caller) if caller.expires_at.is_some_and(|at| SystemTime::now() >= at) => {
             Err(unauthenticated("this key has expired"))
         }
         Some(caller) => Ok(Some(Arc::clone(caller))),
-        None if required => Err(unauthenticated("this key is not known here")),
+        None if snapshot.settings.require_keys => Err(unauthenticated("this key is not known here")),
         None => Ok(None),
     }
 }
@@ -38,7 +43,7 @@ pub(crate) fn authenticate(
 const MISSING: &str =
     "no key: send one as `authorization: Bearer KEY`, `x-api-key`, `x-goog-api-key`, `api-key` or `x-bf-vk`";
 
-fn unauthenticated(message: &'static str) -> Refusal {
+pub(crate) fn unauthenticated(message: &'static str) -> Refusal {
     Refusal::new(RefusalKind::Unauthenticated, message)
 }
 

@@ -29,6 +29,8 @@ pub struct RequestLine {
     pub form: Form,
     /// The key of the client, where the query holds one (Gemini's `key`).
     pub key: Option<Box<str>>,
+    /// Path and query as they came, where requests may be signed (Bedrock).
+    pub target: Option<Box<str>>,
 }
 
 /// What form the events of an answer have.
@@ -63,7 +65,7 @@ const PREFIXES: [(&str, Dialect); 7] = [
 
 impl From<Endpoint> for RequestLine {
     fn from(endpoint: Endpoint) -> Self {
-        Self { endpoint, named: None, form: Form::Events, key: None }
+        Self { endpoint, named: None, form: Form::Events, key: None, target: None }
     }
 }
 
@@ -113,6 +115,9 @@ impl RequestLine {
             found.read_query(query);
         }
         let list = matches!(found.endpoint, Endpoint::Models(_));
+        if found.endpoint.dialect() == Dialect::BedrockConverse && !list {
+            found.target = Some(target.into());
+        }
         let (right, name) = if list { (Method::GET, "GET") } else { (Method::POST, "POST") };
         Some(if *method == right { Ok(found) } else { Err(name) })
     }

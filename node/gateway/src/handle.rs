@@ -4,7 +4,6 @@ use crate::{
     Answer, Endpoint, Form, RequestBody, RequestLine, answer,
     answer::Content,
     attempt::{Parts, Walk, Walked, Won},
-    authenticate::authenticate,
     cause::Failed,
     flight::Flight,
     headers::Headers,
@@ -13,6 +12,7 @@ use crate::{
     record::Outcome,
     relay::Relay,
     route::route,
+    signed::{Asker, identify},
     timer::Timer,
     worker::Worker,
 };
@@ -27,7 +27,7 @@ const CLIENT_ID_MAX: usize = 128;
 /// Answers one request. Sets `finish` once it must run to its end even if its client leaves.
 pub(crate) async fn handle(
     worker: &Rc<Worker>,
-    line: RequestLine,
+    mut line: RequestLine,
     (headers, body): (Headers, RequestBody),
     finish: &Cell<bool>,
 ) -> Response<Answer> {
@@ -35,17 +35,21 @@ pub(crate) async fn handle(
     let mut flight = Flight::begin(worker, endpoint);
     let snapshot = worker.snapshot();
     flight.record.client_id = client_id(&headers);
-    match authenticate(&snapshot, &headers, line.key.as_deref()) {
-        Ok(caller) => flight.record.caller = caller,
+    let signed = match identify(&snapshot, &headers, &mut line) {
+        Ok(Asker::Known(caller)) => {
+            flight.record.caller = caller;
+            None
+        }
+        Ok(Asker::Signed(signed)) => Some(signed),
         Err(refusal) => return answer::refusal(flight, &refusal),
-    }
+    };
     if let Endpoint::Models(_) = endpoint {
         return match &line.named {
             Some(named) => models::one(flight, &snapshot, &headers, &named.model),
             None => models::list(flight, &snapshot, &headers),
         };
     }
-    let ask = match receive(&mut flight, &snapshot.settings, (line, headers), body).await {
+    let ask = match receive(&mut flight, &snapshot.settings, (line, headers), body, signed).await {
         Ok(ask) => ask,
         Err(refusal) => return answer::refusal(flight, &refusal),
     };

@@ -12,6 +12,7 @@ mod handle;
 mod receive;
 
 mod authenticate;
+mod signed;
 
 mod route;
 

@@ -6,6 +6,7 @@ use crate::{
     cause::Failed,
     flight::Flight,
     headers::Headers,
+    signed::Signed,
     upstream::{Encoding, Inflate, InflateError},
 };
 use bytes::{Bytes, BytesMut};
@@ -166,9 +167,13 @@ pub(crate) async fn receive(
     settings: &Settings,
     (line, headers): (RequestLine, Headers),
     body: RequestBody,
+    signed: Option<Signed>,
 ) -> Result<Ask, Refusal> {
     let mut held = flight.worker.budget().share();
     let bytes = collect(settings, &headers, body, &mut held).await?;
+    if let Some(signed) = signed {
+        flight.record.caller = Some(signed.check(&headers, &bytes)?);
+    }
     flight.record.bytes_in = bytes.len() as u64;
     let mut ask = Ask::read(line, headers, bytes, held)?;
     ask.strict |= flight.record.caller.as_ref().is_some_and(|caller| caller.strict);

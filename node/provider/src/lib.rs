@@ -34,3 +34,6 @@ pub mod credential;
 
 mod sigv4;
 pub use sigv4::Signable;
+
+mod presented;
+pub use presented::{AWS_SCHEME, AwsSignature, Received};

@@ -53,6 +53,7 @@ fn routes() -> OpenApiRouter<Sources> {
         .routes(routes!(entities::get, entities::put, entities::patch, entities::delete))
         .routes(routes!(keys::rotate))
         .routes(routes!(keys::revoke))
+        .routes(routes!(keys::aws))
         .routes(routes!(revisions::list))
         .routes(routes!(revisions::diff))
         .routes(routes!(revisions::get))

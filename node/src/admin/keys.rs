@@ -16,10 +16,11 @@ use axum::{
     extract::{Path, State},
 };
 use bytes::Bytes;
-use serde::Deserialize;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};
-use trestle_config::Kind;
+use trestle_config::{Kind, SigningPair};
 
 /// How long a key goes on after its rotation, where nothing is said, and at most.
 const GRACE: Duration = Duration::from_secs(24 * 3600);
@@ -147,4 +148,40 @@ pub(super) async fn revoke(
         Ok(set(Kind::Key, &id, value))
     });
     Ok(Json(Applied::new(changing.await?, DryRun::default())))
+}
+
+/// What a key signs with, where clients of Amazon sign their requests.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(super) struct Signing {
+    /// `AWS_ACCESS_KEY_ID`.
+    access_key_id: String,
+    /// `AWS_SECRET_ACCESS_KEY`: as good as the key itself.
+    secret_access_key: String,
+}
+
+/// Show what a key signs with. It is made of the key, so nothing changes; a rotated key has another pair.
+#[utoipa::path(
+    post,
+    path = "/api/keys/{id}/aws",
+    tag = "keys",
+    params(("id" = String, Path, description = "Its name, percent-encoded.")),
+    responses((status = 200, body = Signing), (status = 404, body = Problem), (status = 409, body = Problem))
+)]
+pub(super) async fn aws(
+    State(control): State<Control>,
+    Path(id): Path<String>,
+    asker: Asker,
+) -> Result<Json<Signing>, Problem> {
+    asker.needs(Role::Operator)?;
+    let snapshot = control.snapshot();
+    let missing = || Problem::missing(&format!("keys/{id}, or its secret cannot be had on this node"));
+    let caller = snapshot.callers.named(&id).ok_or_else(missing)?;
+    let pair = snapshot.derived.as_ref().and_then(|derived| derived.signing_pair(&caller.hash));
+    let pair = pair.ok_or_else(|| {
+        let detail = "signatures need a data key: start the nodes with key_encryption_key";
+        Problem::refused(StatusCode::CONFLICT, detail)
+    })?;
+    tracing::info!(key = id, actor = asker.origin.actor, "the signing pair of a key was shown");
+    let SigningPair { access_key_id, secret_access_key } = pair;
+    Ok(Json(Signing { access_key_id, secret_access_key }))
 }

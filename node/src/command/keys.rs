@@ -17,14 +17,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Make, list, rotate and revoke keys of applications.
+/// Make, list, rotate and revoke keys of applications, and show what they sign with.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   KEY=$(trestle keys create web --model chat)
   trestle keys list --state active
   KEY=$(trestle keys rotate web --grace 1h)
-  trestle keys revoke web")]
+  trestle keys revoke web
+  trestle keys aws web")]
 pub(super) struct Keys {
     #[command(flatten)]
     remote: Remote,
@@ -38,6 +39,7 @@ enum What {
     List(List),
     Rotate(Rotate),
     Revoke(Revoke),
+    Aws(Aws),
 }
 
 /// Make a key. Its secret alone goes to stdout, and is shown only now.
@@ -107,6 +109,23 @@ struct Revoke {
     name: String,
 }
 
+/// Show the pair of a key for clients of Amazon, which sign their requests: lines for an environment. Nothing changes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  trestle keys aws web > web.env")]
+struct Aws {
+    /// Its name in the document.
+    name: String,
+}
+
+/// What a key signs with.
+#[derive(Debug, Deserialize)]
+struct Pair {
+    access_key_id: String,
+    secret_access_key: String,
+}
+
 /// A key as the API lists it.
 #[derive(Debug, Deserialize)]
 struct Listed {
@@ -146,6 +165,18 @@ impl Keys {
                     print::json(&answer.read::<Value>()?)?;
                 } else {
                     answer.read::<Applied>()?.print()?;
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+            What::Aws(aws) => {
+                let answer = client.post(&format!("/api/keys/{}/aws", encoded(&aws.name)), &json!({}))?;
+                let Pair { access_key_id, secret_access_key } = answer.read()?;
+                if json {
+                    print::json(&answer.read::<Value>()?)?;
+                } else {
+                    print::out(&format!(
+                        "AWS_ACCESS_KEY_ID={access_key_id}\nAWS_SECRET_ACCESS_KEY={secret_access_key}\n"
+                    ))?;
                 }
                 Ok(ExitCode::SUCCESS)
             }

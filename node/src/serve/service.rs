@@ -8,7 +8,10 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header::ALLOW};
+use http::{
+    HeaderValue, Method, Request, Response, StatusCode, Version,
+    header::{ALLOW, HOST},
+};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use std::{
@@ -66,7 +69,12 @@ impl Shared {
         match RequestLine::find(request.method(), target) {
             Some(Ok(line)) => {
                 let spread = request.version() == Version::HTTP_2;
-                let (head, body) = request.into_parts();
+                let (mut head, body) = request.into_parts();
+                // Over HTTP/2 the host stands in the URI; who signs a request signs it as a header.
+                let host = head.uri.authority().filter(|_| spread && line.target.is_some());
+                if let Some(host) = host.and_then(|host| HeaderValue::from_str(host.as_str()).ok()) {
+                    head.headers.entry(HOST).or_insert(host);
+                }
                 let headers = Headers::Map(head.headers);
                 if spread {
                     self.worker.handle_spread(line, (headers, body)).await

@@ -160,6 +160,24 @@ def bedrock(prefix="", seconds=30, validation=True):
     )
 
 
+def signing_bedrock(secret=None, url=URL):
+    """A client of Bedrock that signs its requests with what the gateway gives to the key of the tests."""
+    path = f"{URL}/api/keys/tests/aws"
+    headers = {"authorization": f"Bearer {os.environ['TRESTLE_TEST_ADMIN']}"}
+    request = urllib.request.Request(path, method="POST", headers=headers)
+    with urllib.request.urlopen(request, timeout=DEADLINE_SECONDS) as answer:
+        pair = json.load(answer)
+    return boto3.client(
+        "bedrock-runtime",
+        endpoint_url=url,
+        region_name="eu-central-1",
+        aws_access_key_id=pair["access_key_id"],
+        aws_secret_access_key=secret or pair["secret_access_key"],
+        # Else the bearer token of the environment goes before.
+        config=botocore.config.Config(retries={"total_max_attempts": 1}, signature_version="v4"),
+    )
+
+
 @pytest.fixture(scope="session")
 def bedrock_client():
     return bedrock()

@@ -18,6 +18,10 @@ const LINES_KEPT: usize = 200;
 /// How long a start may take.
 const START_MAX: Duration = Duration::from_secs(30);
 
+/// The admin token of a node.
+pub(crate) const ADMIN: &str =
+    "trestle-admin-00000000000000000000000000000000000000000000000000000000000000aa";
+
 /// A running node.
 pub(crate) struct Node {
     child: Child,
@@ -43,6 +47,8 @@ impl Node {
             // The document names keys of the upstream in clear.
             .args(["--key-encryption-key", "env:TRESTLE_TEST_KEK"])
             .env("TRESTLE_TEST_KEK", "5a".repeat(32))
+            .args(["--root-token", "env:TRESTLE_TEST_ADMIN"])
+            .env("TRESTLE_TEST_ADMIN", ADMIN)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()

@@ -6,7 +6,7 @@ import json
 import botocore.exceptions
 import pytest
 
-from conftest import DIRECT, KEY, PNG, Kind, bedrock, gateway_only
+from conftest import DIRECT, KEY, PNG, URL, Kind, bedrock, gateway_only, signing_bedrock
 from conftest import kinds as kinds_of
 
 TEXT = "Say 世界 and 🎉 to me"
@@ -532,3 +532,22 @@ def test_what_cannot_be_expressed_is_named(bedrock_client, kind):
     )
     dropped = answer["ResponseMetadata"]["HTTPHeaders"]["x-trestle-dropped"]
     assert "requestMetadata" in dropped and "performanceConfig" in dropped
+
+
+@gateway_only
+def test_a_client_may_sign_its_requests(upstream):
+    for url in (URL, f"{URL}/bedrock"):
+        client = signing_bedrock(url=url)
+        for model in ("mock/echo", "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", "openai/gpt-4o-mini"):
+            for streamed in (False, True):
+                assert said(client, streamed, modelId=model, messages=ask())
+    sent = {name.lower(): value for name, value in upstream.last()["headers"].items()}
+    assert not any(name.startswith("x-amz") for name in sent) and "AWS4" not in sent["authorization"]
+
+
+@gateway_only
+def test_a_wrong_signature_is_refused():
+    with pytest.raises(botocore.exceptions.ClientError) as refused:
+        signing_bedrock(secret="0" * 64).converse(modelId="mock/echo", messages=ask())
+    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] in (401, 403)
+    assert "the signature does not match" in str(refused.value)

@@ -19,6 +19,7 @@ fn nothing_is_told_without_a_token() {
         "GET /api/keys/tests",
         "DELETE /api/keys/tests",
         "POST /api/keys/tests/rotate",
+        "POST /api/keys/tests/aws",
         "GET /api/revisions",
         "GET /api/revisions/diff?from=1",
         "POST /api/revisions/1/rollback",
@@ -52,6 +53,7 @@ fn roles_bound_what_a_token_may() {
     let problem = viewer.refused(403, "POST /api/models", model);
     assert_eq!(problem["detail"], "this needs the role operator, and the token `eve` has the role viewer");
     viewer.refused(403, "PATCH /api/document", "{}");
+    viewer.refused(403, "POST /api/keys/tests/aws", "");
     viewer.refused(403, "POST /api/revisions/1/rollback", "");
     operator.done("POST /api/models", model);
     for line in ["GET /api/admin-tokens", "POST /api/admin-tokens", "DELETE /api/admin-tokens/eve"] {

@@ -104,3 +104,27 @@ fn names_are_any_text() {
     shell.run(&["keys", "revoke", name]).ok();
     assert!(shell.run(&["keys", "list", "--search", "b c?"]).ok().contains(name));
 }
+
+#[test]
+fn a_key_has_a_pair_to_sign_with() {
+    let node = Start::serve(&document("")).administered().sealing().start();
+    let shell = Shell::of(&node);
+    let pair = || {
+        let ran = shell.run(&["keys", "aws", "tests"]).ok();
+        let lines: Vec<&str> = ran.lines().collect();
+        let [id, secret] = lines[..] else { panic!("{ran}") };
+        let secret = secret.strip_prefix("AWS_SECRET_ACCESS_KEY=").unwrap().to_owned();
+        (id.strip_prefix("AWS_ACCESS_KEY_ID=TRESTLE").unwrap().to_owned(), secret)
+    };
+    let first = pair();
+    assert_eq!(first, pair(), "it is made of the key");
+    let log = node.log();
+    assert!(log.contains("the signing pair of a key was shown") && !log.contains(&first.1), "{log}");
+    shell.run(&["keys", "rotate", "tests"]).ok();
+    let second = pair();
+    assert!(first.0 != second.0 && first.1 != second.1);
+    assert!(shell.run(&["keys", "aws", "none"]).failed(1).contains("there is no keys/none"));
+    // Without a data key nothing can be derived.
+    let (_node, _operator, shell) = self::node();
+    assert!(shell.run(&["keys", "aws", "tests"]).failed(1).contains("key_encryption_key"));
+}
