@@ -13,5 +13,5 @@ pub use closed::Closed;
 pub use open::{Rate, at_rate};
 pub use pin::{pin_thread, raise_file_limit};
 pub use probe::probe;
-pub use requests::{Expect, KEYS, Prompt, Target, key, requests};
+pub use requests::{Api, Expect, KEYS, Prompt, Target, key, requests};
 pub use tally::{Latencies, Tally};

@@ -1,6 +1,6 @@
 //! What is measured: the requests, the nginx that is the fair baseline, and the target.
 
-use crate::load::{Expect, Prompt};
+use crate::load::{Api, Expect, Prompt};
 
 /// Which of nginx's servers is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +28,10 @@ pub(super) struct Case {
     pub(super) target: f64,
 }
 
-const CHAT: Prompt = Prompt { model: "chat", bytes: 600, stream: false, gap_us: 0 };
+const CHAT: Prompt = Prompt { api: Api::Chat, model: "chat", bytes: 600, stream: false, gap_us: 0 };
 
 /// The cases, in the order in which they are run.
-pub(super) const CASES: [Case; 5] = [
+pub(super) const CASES: [Case; 10] = [
     Case {
         name: "chat-1k",
         what: "pass-through chat, 1 KB in and out",
@@ -72,17 +72,27 @@ pub(super) const CASES: [Case; 5] = [
         baseline: Baseline::Unbuffered,
         target: 1.25,
     },
+    translated("translate", Prompt { model: "claude", ..CHAT }, "chat of 1 KB, OpenAI in, Anthropic out"),
+    translated("messages", Prompt { api: Api::Messages, model: "gemini", ..CHAT }, "Messages in, Gemini out"),
+    translated("gemini", Prompt { api: Api::Gemini, model: "bedrock", ..CHAT }, "Gemini in, Bedrock out"),
+    translated("bedrock", Prompt { api: Api::Bedrock, model: "cohere", ..CHAT }, "Bedrock in, Cohere out"),
+    translated("cohere", Prompt { api: Api::Cohere, model: "responses", ..CHAT }, "Cohere in, Responses out"),
+    translated("responses", Prompt { api: Api::Responses, model: "chat", ..CHAT }, "Responses in, Chat out"),
+];
+
+/// A chat of 1 KB between two dialects; with the others each of the six is read and written once.
+const fn translated(name: &'static str, prompt: Prompt, what: &'static str) -> Case {
     Case {
-        name: "translate",
-        what: "chat of 1 KB, OpenAI in, Anthropic out",
-        prompt: Prompt { model: "claude", ..CHAT },
+        name,
+        what,
+        prompt,
         expect: Expect::Json,
         connections: 32,
         units: 1,
         baseline: Baseline::Plain,
         target: 1.8,
-    },
-];
+    }
+}
 
 /// The chat of 1 KB.
 pub(super) const fn chat() -> &'static Case {

@@ -9,7 +9,7 @@ use clap::Args;
 use super::cases::{CASES, Case};
 use super::report::{CaseReport, Report};
 use super::stage::Stage;
-use super::{duel, gateway, in_process, latency, memory, turns};
+use super::{duel, gateway, in_process, latency, memory, sizes, turns};
 use crate::load::raise_file_limit;
 
 /// Measures what the gateway costs against nginx.
@@ -27,7 +27,8 @@ pub struct Command {
     /// Seconds of each round.
     #[arg(long, default_value_t = 4)]
     secs: u64,
-    /// Only these: chat-1k, chat-100k, stream-spaced, stream-burst, translate, latency, memory, in-flight, in-process.
+    /// Only these: chat-1k, chat-100k, stream-spaced, stream-burst, translate, messages, gemini, bedrock, cohere,
+    /// responses (translated, too), sizes, latency, memory, in-flight, in-process.
     #[arg(long)]
     only: Vec<String>,
     /// A program that embeds the gateway. Called as `PATH UPSTREAM_URL SECONDS`, it sends chats in process for so
@@ -50,7 +51,7 @@ impl Plan {
     }
 }
 
-const OTHERS: [&str; 4] = ["latency", "memory", "in-flight", "in-process"];
+const OTHERS: [&str; 5] = ["sizes", "latency", "memory", "in-flight", "in-process"];
 
 impl Command {
     /// Measures and prints.
@@ -90,6 +91,10 @@ impl Command {
         for case in cases {
             let measured = measure(stage, case, plan);
             report.cases.extend(report.failures.unless_failed(case.name, measured));
+        }
+        if self.wants("sizes") {
+            let measured = sizes::measure(stage, plan);
+            report.sizes = report.failures.unless_failed("sizes", measured).unwrap_or_default();
         }
         if self.wants("latency") {
             report.latency = report.failures.unless_failed("latency", latency::measure(stage, plan));

@@ -62,16 +62,25 @@ pub(super) fn start(binary: &Path, upstream: SocketAddr, folder: &Path) -> anyho
 }
 
 fn document(upstream: SocketAddr) -> String {
-    let mut text = format!(
-        r#"providers:
-  mockoai: {{ base_url: "http://{upstream}/v1", dialects: [openai-chat], keys: [{{ name: main, value: env:TRESTLE_BENCH_UPSTREAM_KEY }}] }}
-  mockant: {{ base_url: "http://{upstream}/v1", dialects: [anthropic-messages], keys: [{{ name: main, value: env:TRESTLE_BENCH_UPSTREAM_KEY }}] }}
-models:
-  chat: {{ targets: [{{ model: mockoai/gpt-4o-mini }}] }}
-  claude: {{ targets: [{{ model: mockant/claude-sonnet-4-5 }}] }}
-keys:
-"#
-    );
+    let mut text = "providers:\n".to_owned();
+    let mut models = "models:\n".to_owned();
+    for (group, dialect, base, model) in [
+        ("chat", "openai-chat", "/v1", "gpt-4o-mini"),
+        ("claude", "anthropic-messages", "/v1", "claude-sonnet-4-5"),
+        ("gemini", "gemini", "/v1beta", "gemini-2.5-flash"),
+        ("bedrock", "bedrock-converse", "", "amazon.nova-pro-v1:0"),
+        ("cohere", "cohere-chat", "/v2", "command-a-03-2025"),
+        ("responses", "openai-responses", "/v1", "gpt-4o-mini"),
+    ] {
+        let _ = writeln!(
+            text,
+            "  to-{group}: {{ base_url: \"http://{upstream}{base}\", dialects: [{dialect}], \
+             keys: [{{ name: main, value: env:TRESTLE_BENCH_UPSTREAM_KEY }}] }}"
+        );
+        let _ = writeln!(models, "  {group}: {{ targets: [{{ model: to-{group}/{model} }}] }}");
+    }
+    text.push_str(&models);
+    text.push_str("keys:\n");
     for number in 0..KEYS {
         let digest = Sha256::digest(key(number));
         let hex = digest.iter().fold(String::new(), |mut hex, byte| {

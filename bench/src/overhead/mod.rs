@@ -15,6 +15,7 @@ mod nginx;
 mod process;
 mod report;
 mod side;
+mod sizes;
 mod spread;
 mod stage;
 mod turns;

@@ -8,6 +8,7 @@ use super::cases::Case;
 use super::in_process::InProcess;
 use super::latency::Latency;
 use super::memory::Memory;
+use super::sizes::{Size, table as sizes_table};
 use super::spread::Spread;
 use super::stage::Stage;
 use super::turns::Turns;
@@ -58,6 +59,7 @@ impl CaseReport {
 pub(super) struct Report {
     gateway: String,
     pub(super) cases: Vec<CaseReport>,
+    pub(super) sizes: Vec<Size>,
     pub(super) latency: Option<Latency>,
     pub(super) in_process: Option<InProcess>,
     pub(super) memory: Vec<Memory>,
@@ -96,6 +98,7 @@ impl Report {
         Self {
             gateway: stage.gateway_path.clone(),
             cases: Vec::new(),
+            sizes: Vec::new(),
             latency: None,
             in_process: None,
             memory: vec![idle],
@@ -143,6 +146,9 @@ impl Report {
                 "{:14} {:8} {micros:9.2} {:>21} {ratio:>21} {:>7} {:9}  {what}",
                 "in-process", "", "", "", ""
             );
+        }
+        if !self.sizes.is_empty() {
+            out.push_str(&sizes_table(&self.sizes));
         }
         if let Some(latency) = &self.latency {
             out.push_str(&latency_table(latency));

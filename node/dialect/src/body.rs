@@ -2,7 +2,7 @@
 
 use crate::{
     Dialect, Encoded, Refusal, Target, dropped, foreign,
-    ir::{Attachment, ToolKind},
+    ir::{Attachment, Text, ToolKind},
     json::Writer,
 };
 
@@ -58,6 +58,16 @@ impl<'a> Body<'a> {
     /// Names a path that cannot be expressed.
     pub(crate) fn drop(&mut self, path: impl AsRef<str>) {
         dropped::note(&mut self.dropped, path);
+    }
+
+    /// As many of the texts that end an answer as the vendor takes; that there are more is named.
+    pub(crate) fn stops<'t>(&mut self, texts: impl Iterator<Item = &'t Text>, most: usize) -> Vec<&'t Text> {
+        let mut texts: Vec<_> = texts.collect();
+        if texts.len() > most {
+            texts.truncate(most);
+            self.drop("stop");
+        }
+        texts
     }
 
     /// Writes a top-level attachment of this dialect, or one that means the same in it; names the others.

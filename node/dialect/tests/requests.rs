@@ -309,6 +309,53 @@ fn what_anthropic_refuses_gives_way() {
 }
 
 #[test]
+fn bounds_that_claude_refuses_in_a_form_are_named() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"age": {"type": "integer", "minimum": 0}},
+        "additionalProperties": false,
+    });
+    let format = json!({"type": "json_schema", "json_schema": {"name": "a", "schema": schema}});
+    let body = json!({
+        "model": "m",
+        "max_tokens": 5,
+        "messages": [{"role": "user", "content": "hi"}],
+        "response_format": format,
+    });
+    let quirks = Quirks::default();
+    let (sent, dropped) = translate(Dialect::OpenAiChat, Dialect::AnthropicMessages, &body, &plain(&quirks));
+    let schema = &sent["output_config"]["format"]["schema"];
+    assert_eq!(schema["properties"]["age"], json!({"type": "integer"}));
+    assert_eq!(dropped, ["response_format.json_schema.schema.minimum"]);
+    let (sent, dropped) = translate(Dialect::OpenAiChat, Dialect::BedrockConverse, &body, &plain(&quirks));
+    let schema = sent["outputConfig"]["textFormat"]["structure"]["jsonSchema"]["schema"].as_str().unwrap();
+    assert!(!schema.contains("minimum"), "{schema}");
+    assert_eq!(dropped, ["response_format.json_schema.schema.minimum"]);
+}
+
+#[test]
+fn no_more_texts_end_an_answer_than_the_vendor_takes() {
+    let stops = ["1", "2", "3", "4", "5", "6"];
+    let body = json!({
+        "model": "m",
+        "max_tokens": 5,
+        "messages": [{"role": "user", "content": "hi"}],
+        "stop_sequences": stops,
+    });
+    let quirks = Quirks::default();
+    for (to, at, kept) in [
+        (Dialect::OpenAiChat, "/stop", 4),
+        (Dialect::Gemini, "/generationConfig/stopSequences", 5),
+        (Dialect::CohereChat, "/stop_sequences", 5),
+        (Dialect::BedrockConverse, "/inferenceConfig/stopSequences", 6),
+    ] {
+        let (sent, dropped) = translate(Dialect::AnthropicMessages, to, &body, &plain(&quirks));
+        assert_eq!(sent.pointer(at), Some(&json!(stops[..kept])), "{sent}");
+        assert_eq!(dropped, if kept < 6 { vec!["stop"] } else { vec![] }, "{to:?}");
+    }
+}
+
+#[test]
 fn log_probabilities_are_asked_for_again() {
     let ask = |members: Value| {
         let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});

@@ -54,8 +54,8 @@ pub(super) fn request(body: &Value, beta_members: &[&str]) -> Result<(), VendorE
     system(members)?;
     tools(members)?;
     for format in ["/output_config/format/schema", "/output_format/schema"] {
-        if body.pointer(format).is_some_and(|schema| !is_closed(schema)) {
-            return Err(VendorError::invalid(OPEN_SCHEMA));
+        if let Some(problem) = body.pointer(format).and_then(schema_problem) {
+            return Err(VendorError::invalid(problem));
         }
     }
     let messages = messages::check(members.get("messages"))?;
@@ -65,12 +65,17 @@ pub(super) fn request(body: &Value, beta_members: &[&str]) -> Result<(), VendorE
     blocks::check_cache_marks(body)
 }
 
-/// What is said of a schema that is not closed.
-pub(crate) const OPEN_SCHEMA: &str = "output_config.format.schema: For 'object' type, 'additionalProperties' must be \
-                                      explicitly set to false";
+/// What is said of the schema of an answer that is not supported.
+pub(crate) fn schema_problem(schema: &Value) -> Option<String> {
+    if is_closed(schema) {
+        return bound(schema);
+    }
+    let open = "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false";
+    Some(open.to_owned())
+}
 
 /// Whether the objects of a schema say that nothing else may stand in them.
-pub(crate) fn is_closed(schema: &Value) -> bool {
+fn is_closed(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => {
             let open = members.get("type").and_then(Value::as_str) == Some("object")
@@ -80,6 +85,21 @@ pub(crate) fn is_closed(schema: &Value) -> bool {
         Value::Array(elements) => elements.iter().all(is_closed),
         _ => true,
     }
+}
+
+/// Bounds that are not supported.
+const BOUNDS: [&str; 7] =
+    ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"];
+
+/// What is said of the first bound in a schema.
+fn bound(schema: &Value) -> Option<String> {
+    let Value::Object(members) = schema else { return schema.as_array()?.iter().find_map(bound) };
+    let own = BOUNDS.iter().find(|name| members.get(**name).is_some_and(Value::is_number));
+    let kind = || members.get("type").and_then(Value::as_str).unwrap_or_default();
+    own.map(|name| {
+        format!("output_config.format.schema: For '{}' type, property '{name}' is not supported", kind())
+    })
+    .or_else(|| members.values().find_map(bound))
 }
 
 /// The error for a member that must not be there.

@@ -9,6 +9,6 @@ mod error;
 mod messages;
 mod vendor;
 
-pub(crate) use check::{OPEN_SCHEMA, is_closed, thinking as check_thinking};
+pub(crate) use check::{schema_problem, thinking as check_thinking};
 pub(crate) use endpoints::{count_tokens, messages, model, models};
 pub(crate) use vendor::Anthropic;

@@ -104,16 +104,13 @@ fn paths(body: &Value) -> Result<(), VendorError> {
     Ok(())
 }
 
-/// Objects of a schema must say that nothing else may stand in them.
+/// The schema of an answer, as models of Anthropic take it.
 fn schema(body: &Value) -> Result<(), VendorError> {
     let text = body.pointer("/outputConfig/textFormat/structure/jsonSchema/schema").and_then(Value::as_str);
     let Some(text) = text else { return Ok(()) };
     let schema: Value = serde_json::from_str(text)
         .map_err(|_| invalid("outputConfig.textFormat.structure.jsonSchema.schema: is not valid JSON"))?;
-    if anthropic::is_closed(&schema) {
-        return Ok(());
-    }
-    Err(of_model(anthropic::OPEN_SCHEMA))
+    anthropic::schema_problem(&schema).map_or(Ok(()), |problem| Err(of_model(&problem)))
 }
 
 /// What models of Anthropic refuse among their own fields.

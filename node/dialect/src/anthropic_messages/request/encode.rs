@@ -310,7 +310,7 @@ fn write_output_config(body: &mut Body<'_>, request: &Request, thinking: &Thinki
         body.out.key("type");
         body.out.string("json_schema");
         body.out.key("schema");
-        write_closed(&mut body.out, schema.raw());
+        write_closed(&mut body.out, schema.raw(), &mut body.dropped);
         body.out.end_object();
     }
     body.out.end_object();

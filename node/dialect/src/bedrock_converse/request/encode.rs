@@ -189,7 +189,7 @@ fn write_output(body: &mut Body<'_>, request: &Request, asked: &Asked) {
         out.begin_object();
         out.key("schema");
         let mut closed = Writer::with_capacity(schema.bytes().len() + 32);
-        write_closed(&mut closed, schema.raw());
+        write_closed(&mut closed, schema.raw(), &mut body.dropped);
         out.string(&String::from_utf8_lossy(&closed.finish()));
         for (member, text) in [("name", name), ("description", description)] {
             if let Some(text) = text {

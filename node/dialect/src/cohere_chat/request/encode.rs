@@ -161,14 +161,12 @@ fn nearest(number: &Json, (least, most): (&'static str, &'static str)) -> Option
 }
 
 fn write_stop(body: &mut Body<'_>, request: &Request) {
-    if request.stop.len() > STOPS_MAX {
-        body.drop("stop");
-    }
-    if request.stop.is_empty() || !body.member("stop_sequences") {
+    let stops = body.stops(request.stop.iter(), STOPS_MAX);
+    if stops.is_empty() || !body.member("stop_sequences") {
         return;
     }
     body.out.begin_array();
-    request.stop.iter().take(STOPS_MAX).for_each(|text| body.out.text(text));
+    stops.into_iter().for_each(|text| body.out.text(text));
     body.out.end_array();
 }
 

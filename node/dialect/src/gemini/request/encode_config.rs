@@ -12,12 +12,21 @@ use crate::{
 
 const SELF: Dialect = Dialect::Gemini;
 const PARENT: &str = "generationConfig";
+/// Most stop texts that the vendor takes.
+const STOPS_MAX: usize = 5;
 
 /// Writes it, if there is anything to say.
 pub(super) fn write_config(body: &mut Body<'_>, request: &Request) {
     let mut out = Writer::with_capacity(256);
     out.begin_object();
     write_numbers(&mut out, request);
+    let stops = body.stops(request.stop.iter().filter(|text| !text.is_empty()), STOPS_MAX);
+    if !stops.is_empty() {
+        out.key("stopSequences");
+        out.begin_array();
+        stops.into_iter().for_each(|text| out.text(text));
+        out.end_array();
+    }
     if let Some(output) = &request.output {
         write_output(body, &mut out, output);
     }
@@ -51,12 +60,6 @@ fn write_numbers(out: &mut Writer, request: &Request) {
             out.key(name);
             out.json(number);
         }
-    }
-    if request.stop.iter().any(|text| !text.is_empty()) {
-        out.key("stopSequences");
-        out.begin_array();
-        request.stop.iter().filter(|text| !text.is_empty()).for_each(|text| out.text(text));
-        out.end_array();
     }
     if let Some(alternatives) = request.logprobs {
         out.key("responseLogprobs");

@@ -10,6 +10,9 @@ use crate::{
 
 const SELF: Dialect = Dialect::OpenAiChat;
 
+/// Most stop texts that the vendor takes.
+const STOPS_MAX: usize = 4;
+
 /// The name that a schema gets where the client's dialect has none and this one demands one.
 const SCHEMA_NAME: &str = "answer";
 
@@ -24,9 +27,10 @@ pub(in crate::openai_chat) fn encode(request: &Request, target: &Target<'_>) -> 
         write_stream(&mut body, request);
     }
     write_numbers(&mut body, request);
-    if !request.stop.is_empty() && body.member("stop") {
+    let stops = body.stops(request.stop.iter(), STOPS_MAX);
+    if !stops.is_empty() && body.member("stop") {
         body.out.begin_array();
-        request.stop.iter().for_each(|text| body.out.text(text));
+        stops.into_iter().for_each(|text| body.out.text(text));
         body.out.end_array();
     }
     write_tools(&mut body, request)?;
