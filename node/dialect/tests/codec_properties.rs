@@ -44,6 +44,34 @@ fn request_survives(dialect: Dialect, request: &Request) -> Result<(), TestCaseE
     let envelope = Envelope::parse(encoded.body.into()).unwrap();
     let back = inbound(dialect).decode_request(&envelope).unwrap();
     prop_assert_eq!(&back, request);
+    only_what_must_change_is_edited(dialect, &envelope)
+}
+
+/// For another model of the same dialect the body is the client's own, byte for byte, but for the model's name and, in
+/// streams of OpenAI Chat, the wish for usage.
+fn only_what_must_change_is_edited(dialect: Dialect, envelope: &Envelope) -> Result<(), TestCaseError> {
+    let quirks = generous();
+    let other = Target { model: "another", ..target(dialect, &quirks) };
+    let (edits, dropped) = outbound(dialect).edit_request(envelope, &other).unwrap();
+    prop_assert_eq!(dropped, Vec::<String>::new());
+    let edited = Envelope::parse(edits.apply(envelope).concat().into()).unwrap();
+    let rest = |envelope: &Envelope| {
+        let members = envelope.members().filter(|member| {
+            !member.is("model") && !(dialect == Dialect::OpenAiChat && member.is("stream_options"))
+        });
+        members.map(|member| (member.key.to_vec(), member.value.bytes().to_vec())).collect::<Vec<_>>()
+    };
+    prop_assert_eq!(rest(&edited), rest(envelope));
+    if dialect.model_in_path() {
+        prop_assert_eq!(edited.body(), envelope.body());
+        return Ok(());
+    }
+    prop_assert_eq!(edited.get("model").unwrap().bytes(), br#""another""#);
+    if dialect != Dialect::OpenAiChat || envelope.get("stream").is_none() {
+        let text = |envelope: &Envelope| String::from_utf8(envelope.body().to_vec()).unwrap();
+        let expected = text(envelope).replacen(r#""model":"m""#, r#""model":"another""#, 1);
+        prop_assert_eq!(text(&edited), expected);
+    }
     Ok(())
 }
 
