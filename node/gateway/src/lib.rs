@@ -29,6 +29,7 @@ mod relay;
 
 mod answer;
 mod models;
+mod passthrough;
 
 // What a request carries along.
 mod body;
@@ -56,7 +57,7 @@ mod explain;
 
 pub use body::{Answer, Cut, LocalBody, RequestBody};
 pub use client::{Answered, Chat, Client, ClientError, Events};
-pub use endpoint::{Endpoint, Form, Named, RequestLine};
+pub use endpoint::{Endpoint, Form, Named, RequestLine, Through};
 pub use explain::{Because, Candidate, Explanation, Question};
 pub use gateway::{Gateway, HostSecrets, OpenError, Options};
 pub use headers::{Headers, Lines};
