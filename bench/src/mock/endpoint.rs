@@ -23,6 +23,7 @@ pub(super) enum Endpoint {
     Rerank,
     Models,
     Model(String),
+    DeleteModel(String),
     Converse { model: String, stream: bool },
     Generate { model: String, stream: Option<Framing> },
     GeminiCount(String),
@@ -45,6 +46,7 @@ impl Endpoint {
     /// Any prefix is accepted, as base URLs differ (`/v1`, `/openai/v1`, ...).
     pub(super) fn find(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
         let (path, post) = (uri.path(), method == Method::POST);
+        let get = matches!(*method, Method::GET | Method::HEAD);
         if let Some((_, rest)) = path.split_once("/model/") {
             return Self::of_bedrock(rest).filter(|_| post).unwrap_or(Self::Unknown(Unknown::Bedrock));
         }
@@ -64,8 +66,9 @@ impl Endpoint {
             _ if post && path.ends_with("/chat") => Self::CohereChat,
             _ if post && path.ends_with("/embed") => Self::CohereEmbed,
             _ if post && path.ends_with("/rerank") => Self::Rerank,
-            _ if method == Method::GET && path.ends_with("/models") => Self::Models,
-            _ if method == Method::GET => match path.split_once("/models/") {
+            _ if get && path.ends_with("/models") => Self::Models,
+            _ if get || method == Method::DELETE => match path.split_once("/models/") {
+                Some((_, id)) if !id.is_empty() && !get => Self::DeleteModel(id.to_owned()),
                 Some((_, id)) if !id.is_empty() => Self::Model(id.to_owned()),
                 _ => Self::Unknown(Unknown::OpenAiOrAnthropic),
             },

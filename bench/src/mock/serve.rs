@@ -161,6 +161,7 @@ fn answer(
         Endpoint::Model(id) if head.headers.contains_key("anthropic-version") => {
             Ok(Reply::Whole(anthropic::model(id)))
         }
+        Endpoint::DeleteModel(id) => Ok(Reply::Whole(openai::delete_model(id))),
         Endpoint::Model(id) => Ok(Reply::Whole(openai::model(id))),
         Endpoint::Unknown(_) => Err(vendor.unknown_path(head.method.as_str(), head.uri.path())),
     }

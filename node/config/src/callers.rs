@@ -55,6 +55,16 @@ impl Grants {
                 .iter()
                 .any(|item| group.is_some_and(|group| **item == *group) || pattern::matches(item, target))
     }
+
+    /// Whether any target of a provider may be used, whatever its model: by an item such as `provider/*`.
+    pub fn allow_all_of(&self, provider: &str) -> bool {
+        // What is before the last star must fit a beginning of all its targets.
+        let start = format!("{provider}/");
+        let fits = |head: &str| {
+            (0..=start.len()).any(|end| start.get(..end).is_some_and(|start| pattern::matches(head, start)))
+        };
+        self.all || self.items.iter().any(|item| item.strip_suffix('*').is_some_and(fits))
+    }
 }
 
 /// All callers. A clone shares what it does not change.
@@ -227,6 +237,24 @@ mod tests {
         assert!(before.named("c").is_none() && callers.named("a").is_none() && callers.named("b").is_some());
         let other = callers.insert(&caller("d", 2, None)).unwrap_err();
         assert_eq!(&*other.name, "b");
+    }
+
+    #[test]
+    fn all_of_a_provider_is_more_than_some_of_it() {
+        let check = |item: &str, expected: bool| {
+            let grants = Grants { all: false, items: [item.into()].into() };
+            assert_eq!(grants.allow_all_of("openai"), expected, "{item}");
+        };
+        for item in ["openai/*", "*/*", "open*", "*", "openai*", "o*i/*", "openai/**"] {
+            check(item, true);
+        }
+        for item in
+            ["openai/gpt-*", "openai/*-mini", "openai", "openai/", "anthropic/*", "openai2/*", "*/gpt*", ""]
+        {
+            check(item, false);
+        }
+        assert!(Grants { all: true, items: [].into() }.allow_all_of("openai"));
+        assert!(!Grants::default().allow_all_of("openai"));
     }
 
     #[test]

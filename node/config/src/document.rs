@@ -47,6 +47,10 @@ pub struct ProviderEntry {
     pub headers: BTreeMap<String, String>,
     /// Headers of the client that go on to it (beside the row's).
     pub forward_headers: Vec<String>,
+    /// What clients may call at it as it is, under `/passthrough/NAME/`: a method (or `*`) and a path, such as `GET /files/*`.
+    /// The path is below `base_url`, or with `//` from the root of its host; `*` stands for a run of characters within a
+    /// segment, `**` at the end for all that follows. Empty: nothing.
+    pub passthrough: Vec<String>,
     /// How it departs from its dialect; as a whole instead of the row's.
     pub quirks: Option<Quirks>,
     /// Models that `/v1/models` shows for it.

@@ -28,6 +28,9 @@ pub use entity::{Difference, Entity, Kind, differences, dump, gather, join, secr
 
 mod pattern;
 
+mod passthrough;
+pub use passthrough::{NotAllowed, Passthrough};
+
 mod callers;
 pub use callers::{Caller, Callers, FirstBytes, Grants};
 

@@ -37,6 +37,11 @@ impl Snapshot {
         self.by_pattern(name).or_else(|| self.by_bare_name(name))
     }
 
+    /// A provider as a target without a model, for calls that name none.
+    pub fn provider_alone(&self, name: &str) -> Option<Arc<TargetConfig>> {
+        self.providers.get(name).map(|provider| self.target(provider, ""))
+    }
+
     fn target(&self, provider: &Arc<ProviderConfig>, model: &str) -> Arc<TargetConfig> {
         let name = format!("{}/{model}", provider.name);
         match self.direct.get(name.as_str()) {

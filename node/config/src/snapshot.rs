@@ -1,6 +1,6 @@
 //! What requests read: compiled, immutable, cheap to look things up in.
 
-use crate::{Callers, MockFaults, OnDisconnect, Settings, Strategy};
+use crate::{Callers, MockFaults, OnDisconnect, Passthrough, Settings, Strategy};
 use http::{HeaderName, HeaderValue};
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use trestle_catalog::{Catalog, Model};
@@ -67,6 +67,8 @@ pub struct ProviderConfig {
     pub params: Vec<(String, Json)>,
     /// Headers of the client that go on to it.
     pub forward_headers: Vec<HeaderName>,
+    /// What clients may call at it as it is.
+    pub passthrough: Passthrough,
     /// Models that `/v1/models` shows for it.
     pub models: Vec<Box<str>>,
     /// Calls that may run at once.

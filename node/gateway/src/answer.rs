@@ -77,7 +77,9 @@ pub(crate) fn head(flight: &Flight, content: Content, dropped: &[String]) -> Hea
     }
     if let Some(target) = &record.target {
         set(&mut headers, PROVIDER, &target.provider.name);
-        set(&mut headers, MODEL, &target.model);
+        if !target.model.is_empty() {
+            set(&mut headers, MODEL, &target.model);
+        }
         let attempts = record.attempts.len() + usize::from(record.status < 400);
         headers.insert(ATTEMPTS, HeaderValue::from(attempts));
     }

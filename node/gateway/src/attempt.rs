@@ -27,7 +27,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
-use trestle_config::{ProviderKind, Settings, TargetConfig};
+use trestle_config::{ProviderKind, RetryPolicy, Settings, TargetConfig};
 use trestle_dialect::{
     Attempt, Category, Dialect, Framing, Look, StreamContext, inbound, ir::Usage, json, outbound,
 };
@@ -36,7 +36,7 @@ use trestle_provider::Operation;
 /// A buffered answer is read whole before the client sees a byte of it, up to this size.
 const WHOLE_BYTES_MAX: usize = 1024 * 1024;
 /// An error body is read up to this size.
-const FAULT_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const FAULT_BYTES_MAX: usize = 64 * 1024;
 
 /// What was read of a body, whether that is all, and its share of the bodies in flight.
 pub(crate) type Collected = (VecDeque<Bytes>, bool, Held);
@@ -179,9 +179,7 @@ impl Walk<'_> {
                 target.prepared = prepare::prepare(self.ask, target.config, &target.local)?;
                 continue;
             }
-            let jitter = 0.5 + self.flight.worker.chance() / 2.0;
-            let doubled = retries.backoff.saturating_mul(1 << again.min(16));
-            let backoff = doubled.min(retries.backoff_max).mul_f64(jitter);
+            let backoff = backoff(&retries, again, self.flight.worker.chance());
             let pause = match failed.next {
                 Next::Stop | Next::Onward => return Err(failed),
                 Next::OtherKey(bench) => {
@@ -236,19 +234,7 @@ impl Walk<'_> {
         body: &Outgoing,
     ) -> Result<(Head, Incoming), Failed> {
         let provider = &target.config.provider;
-        self.timer.stage(target.config.times.first_token);
-        let slot = self
-            .timer
-            .within(pin!(state::acquire(&target.local.state, provider.concurrency, provider.queue)))
-            .await;
-        let slot = match slot {
-            Ok(Ok(slot)) => slot,
-            Ok(Err(state::QueueFull)) => {
-                let message = format!("the queue of the provider {} is full", provider.name);
-                return Err(Failed::new("queue_full", Next::Onward, message));
-            }
-            Err(expired) => return Err(timed_out(expired)),
-        };
+        let slot = slot(self.timer, target.config, &target.local).await?;
         self.timer.stage(target.config.times.first_token);
         let sent = Instant::now();
         let (head, source) = match &provider.kind {
@@ -390,31 +376,65 @@ impl Walk<'_> {
 
     /// Reads up to `max` bytes; true if that was all. They count among the bodies in flight as long as the share lives.
     pub(crate) async fn collect(&mut self, body: &mut Incoming, max: usize) -> Result<Collected, Failed> {
-        let (mut parts, mut bytes) = (VecDeque::new(), 0);
-        let mut held = self.flight.worker.budget().share();
-        loop {
-            match self.timer.within(pin!(body.chunk())).await {
-                Err(expired) => return Err(timed_out(expired)),
-                Ok(None) => return Ok((parts, true, held)),
-                Ok(Some(Err(broken))) => return Err(broken.into()),
-                Ok(Some(Ok(chunk))) => {
-                    bytes += chunk.len();
-                    held.grow(chunk.len(), self.settings.buffered_bytes_max).map_err(|_| {
-                        let message = "too many bytes of answers are in flight: try again shortly";
-                        Failed::new("overloaded", Next::Stop, message)
-                    })?;
-                    parts.push_back(chunk);
-                    if bytes > max {
-                        return Ok((parts, false, held));
-                    }
+        let held = self.flight.worker.budget().share();
+        collect(self.timer, body, max, (held, self.settings.buffered_bytes_max)).await
+    }
+}
+
+/// Reads up to `max` bytes; true if that was all. They count in `held`, which all together keep within their own bound.
+pub(crate) async fn collect(
+    timer: &mut Timer,
+    body: &mut Incoming,
+    max: usize,
+    (mut held, held_max): (Held, u64),
+) -> Result<Collected, Failed> {
+    let (mut parts, mut bytes) = (VecDeque::new(), 0);
+    loop {
+        match timer.within(pin!(body.chunk())).await {
+            Err(expired) => return Err(timed_out(expired)),
+            Ok(None) => return Ok((parts, true, held)),
+            Ok(Some(Err(broken))) => return Err(broken.into()),
+            Ok(Some(Ok(chunk))) => {
+                bytes += chunk.len();
+                held.grow(chunk.len(), held_max).map_err(|_| {
+                    let message = "too many bytes of answers are in flight: try again shortly";
+                    Failed::new("overloaded", Next::Stop, message)
+                })?;
+                parts.push_back(chunk);
+                if bytes > max {
+                    return Ok((parts, false, held));
                 }
             }
         }
     }
 }
 
+/// A slot of the provider, within the time to the first token.
+pub(crate) async fn slot(
+    timer: &mut Timer,
+    target: &TargetConfig,
+    local: &ProviderLocal,
+) -> Result<Slot, Failed> {
+    let provider = &target.provider;
+    timer.stage(target.times.first_token);
+    match timer.within(pin!(state::acquire(&local.state, provider.concurrency, provider.queue))).await {
+        Ok(Ok(slot)) => Ok(slot),
+        Ok(Err(state::QueueFull)) => {
+            let message = format!("the queue of the provider {} is full", provider.name);
+            Err(Failed::new("queue_full", Next::Onward, message))
+        }
+        Err(expired) => Err(timed_out(expired)),
+    }
+}
+
+/// The pause before another attempt; `chance` is from 0 up to and without 1.
+pub(crate) fn backoff(retries: &RetryPolicy, again: u32, chance: f64) -> Duration {
+    let doubled = retries.backoff.saturating_mul(1 << again.min(16));
+    doubled.min(retries.backoff_max).mul_f64(0.5 + chance / 2.0)
+}
+
 /// The length of the body as it goes on: a compressed one has another than its head says.
-fn length(head: &Head) -> Option<u64> {
+pub(crate) fn length(head: &Head) -> Option<u64> {
     head.length.filter(|_| head.encoding == Encoding::Identity)
 }
 
@@ -428,7 +448,7 @@ pub(crate) fn joined(mut parts: VecDeque<Bytes>) -> Bytes {
     all.freeze()
 }
 
-fn timed_out(expired: Expired) -> Failed {
+pub(crate) fn timed_out(expired: Expired) -> Failed {
     match expired {
         Expired::Stage => Failed::first_token_timeout(),
         Expired::Total => Failed::total_timeout(),

@@ -14,6 +14,8 @@ pub enum Endpoint {
     Embed(Api),
     /// What is passed on as it is, but for the model.
     Pass(Operation),
+    /// Whatever a provider has, called as it is; the dialect in which our own errors are told.
+    Passthrough(Dialect),
     /// The list of models, or one that the path names, in the shape of a dialect's vendor.
     Models(Dialect),
 }
@@ -31,6 +33,21 @@ pub struct RequestLine {
     pub key: Option<Box<str>>,
     /// Path and query as they came, where requests may be signed (Bedrock).
     pub target: Option<Box<str>>,
+    /// A call of a provider as it is.
+    pub through: Option<Box<Through>>,
+}
+
+/// A call of a provider as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Through {
+    /// The provider's name in the document.
+    pub provider: Box<str>,
+    /// The method.
+    pub method: Method,
+    /// The path behind the provider's name, as it came.
+    pub path: Box<str>,
+    /// The query, without the key of the client.
+    pub query: Option<Box<str>>,
 }
 
 /// What form the events of an answer have.
@@ -65,13 +82,13 @@ const PREFIXES: [(&str, Dialect); 7] = [
 
 impl From<Endpoint> for RequestLine {
     fn from(endpoint: Endpoint) -> Self {
-        Self { endpoint, named: None, form: Form::Events, key: None, target: None }
+        Self { endpoint, named: None, form: Form::Events, key: None, target: None, through: None }
     }
 }
 
 impl RequestLine {
     /// The paths that exist, for the 404 that lists them.
-    pub const PATHS: [&'static str; 30] = [
+    pub const PATHS: [&'static str; 31] = [
         "POST /v1/chat/completions",
         "POST /v1/responses",
         "POST /v1/messages",
@@ -99,6 +116,7 @@ impl RequestLine {
         "GET /v1beta/models/{model}",
         "the same below /openai, /anthropic, /genai, /bedrock, /cohere, /litellm and /langchain",
         "POST /openai/deployments/{model}/chat/completions",
+        "any method /passthrough/{provider}/...",
         "GET /healthz",
         "GET /readyz",
         "GET /metrics",
@@ -108,6 +126,9 @@ impl RequestLine {
     /// path with a wrong method is `Err` with the method that it takes.
     pub fn find(method: &Method, target: &str) -> Option<Result<Self, &'static str>> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        if let Some(rest) = path.strip_prefix("/passthrough/") {
+            return through(method, rest, target.split_once('?').map(|(_, query)| query)).map(Ok);
+        }
         let (prefix, below) = split_prefix(path);
         let model = || (*method == Method::GET).then(|| one_model(below, prefix)).flatten();
         let mut found = fixed(below, prefix).or_else(model).or_else(|| named(below))?;
@@ -115,7 +136,11 @@ impl RequestLine {
             found.read_query(query);
         }
         let list = matches!(found.endpoint, Endpoint::Models(_));
-        if found.endpoint.dialect() == Dialect::BedrockConverse && !list {
+        let signable = matches!(
+            found.endpoint,
+            Endpoint::Generate(Dialect::BedrockConverse) | Endpoint::Embed(Api::Bedrock)
+        );
+        if signable {
             found.target = Some(target.into());
         }
         let (right, name) = if list { (Method::GET, "GET") } else { (Method::POST, "POST") };
@@ -125,13 +150,40 @@ impl RequestLine {
 
 impl RequestLine {
     fn read_query(&mut self, query: &str) {
-        let value = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
-        if value("alt") != Some("sse") {
+        if in_query(query, "alt") != Some("sse") {
             self.form = Form::Array;
         }
-        let key = value("key").and_then(|key| percent_decode_str(key).decode_utf8().ok());
-        self.key = key.map(|key| key.into());
+        self.key = key_in(query);
     }
+}
+
+fn in_query<'q>(query: &'q str, name: &str) -> Option<&'q str> {
+    query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}
+
+fn key_in(query: &str) -> Option<Box<str>> {
+    in_query(query, "key").and_then(|key| percent_decode_str(key).decode_utf8().ok()).map(|key| key.into())
+}
+
+/// `NAME/...`: what follows the name of a provider goes to it. A `key` in the query is the client's, and stays here.
+fn through(method: &Method, rest: &str, query: Option<&str>) -> Option<RequestLine> {
+    let (provider, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let provider = percent_decode_str(provider).decode_utf8().ok().filter(|name| !name.is_empty())?;
+    let is_key = |pair: &&str| {
+        let name = pair.split('=').next().unwrap_or_default();
+        percent_decode_str(name).decode_utf8_lossy() == "key"
+    };
+    let key = query.and_then(key_in);
+    let others = |query: &str| query.split('&').filter(|pair| !is_key(pair)).collect::<Vec<_>>().join("&");
+    let query = query.map(others).filter(|query| !query.is_empty());
+    let through = Through {
+        provider: provider.into(),
+        method: method.clone(),
+        path: path.into(),
+        query: query.as_deref().map(Into::into),
+    };
+    let through = Some(Box::new(through));
+    Some(RequestLine { through, key, ..Endpoint::Passthrough(Dialect::OpenAiChat).into() })
 }
 
 /// The vendor of the SDK that a prefix is for, and the path below it.
@@ -240,7 +292,7 @@ impl Endpoint {
     /// The dialect in which the client speaks here.
     pub(crate) const fn dialect(self) -> Dialect {
         match self {
-            Self::Generate(dialect) | Self::Models(dialect) => dialect,
+            Self::Generate(dialect) | Self::Models(dialect) | Self::Passthrough(dialect) => dialect,
             Self::Embed(api) => api.dialect(),
             Self::Pass(operation) => operation.dialect(),
         }
@@ -252,6 +304,7 @@ impl Endpoint {
             Self::Generate(dialect) => dialect.name(),
             Self::Embed(api) => Operation::embed(api).name(),
             Self::Pass(operation) => operation.name(),
+            Self::Passthrough(_) => "passthrough",
             Self::Models(_) => "models",
         }
     }
@@ -261,7 +314,9 @@ impl Endpoint {
         match self {
             Self::Embed(api) => Operation::embed(api),
             Self::Pass(operation) => operation,
-            Self::Generate(_) | Self::Models(_) => Operation::generate(dialect, stream),
+            Self::Generate(_) | Self::Models(_) | Self::Passthrough(_) => {
+                Operation::generate(dialect, stream)
+            }
         }
     }
 }
@@ -272,6 +327,33 @@ mod tests {
 
     fn check(method: Method, path: &str, expected: Option<Result<RequestLine, &'static str>>) {
         assert_eq!(RequestLine::find(&method, path), expected, "{method} {path}");
+    }
+
+    #[test]
+    fn calls_of_a_provider_are_split_from_its_name() {
+        for (target, expected) in [
+            ("/passthrough/openai/files/a%2Fb?x=1&y", Some(("openai", "/files/a%2Fb", Some("x=1&y"), None))),
+            ("/passthrough/a%20b/x", Some(("a b", "/x", None, None))),
+            ("/passthrough/a", Some(("a", "", None, None))),
+            ("/passthrough/a//b", Some(("a", "//b", None, None))),
+            ("/passthrough/a/x?key=k%31&x", Some(("a", "/x", Some("x"), Some("k1")))),
+            ("/passthrough/a/x?%6Bey=k&keys=2", Some(("a", "/x", Some("keys=2"), None))),
+            ("/passthrough/a/x?key=k", Some(("a", "/x", None, Some("k")))),
+            ("/passthrough//x", None),
+            ("/passthrough/", None),
+            ("/passthrough", None),
+            ("/openai/passthrough/a/x", None),
+        ] {
+            for method in [Method::GET, Method::POST, Method::DELETE] {
+                let found = RequestLine::find(&method, target).map(Result::unwrap);
+                let found = found.as_ref().map(|line| {
+                    let through = line.through.as_ref().unwrap();
+                    assert_eq!(through.method, method);
+                    (&*through.provider, &*through.path, through.query.as_deref(), line.key.as_deref())
+                });
+                assert_eq!(found, expected, "{target}");
+            }
+        }
     }
 
     #[test]

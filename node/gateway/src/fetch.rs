@@ -44,6 +44,7 @@ fn strangers() -> ProviderConfig {
         keys_missing: true,
         quirks: Quirks::default(),
         forward_headers: Vec::new(),
+        passthrough: Default::default(),
         models: Vec::new(),
         concurrency: AT_ONCE,
         queue: WAITING,

@@ -7,7 +7,7 @@ use crate::{
     cause::Failed,
     flight::Flight,
     headers::Headers,
-    models,
+    models, passthrough,
     receive::{Ask, receive},
     record::Outcome,
     relay::Relay,
@@ -43,6 +43,9 @@ pub(crate) async fn handle(
         Ok(Asker::Signed(signed)) => Some(signed),
         Err(refusal) => return answer::refusal(flight, &refusal),
     };
+    if let Some(through) = &line.through {
+        return passthrough::pass(flight, &snapshot, through, (headers, body), finish).await;
+    }
     if let Endpoint::Models(_) = endpoint {
         return match &line.named {
             Some(named) => models::one(flight, &snapshot, &headers, &named.model),
@@ -100,7 +103,8 @@ fn deliver(
             if let Some(media_type) = media_type.and_then(|text| HeaderValue::from_str(&text).ok()) {
                 headers.insert(CONTENT_TYPE, media_type);
             }
-            let relay = Relay::bytes(flight, (queue, body, length), timer, (meter, idle));
+            let relay =
+                Relay::bytes(flight, (queue, body, length), (timer, idle), (meter.into(), Outcome::Ok));
             stream_out(headers, relay.finish_alone(!snapshot.aborts(false)))
         }
         Won::Events(stream) => {
@@ -116,7 +120,7 @@ fn deliver(
     }
 }
 
-fn stream_out(headers: HeaderMap, relay: Relay) -> Response<Answer> {
+pub(crate) fn stream_out(headers: HeaderMap, relay: Relay) -> Response<Answer> {
     let mut response = Response::new(Answer::Relay(Box::new(relay)));
     *response.headers_mut() = headers;
     response
@@ -124,7 +128,7 @@ fn stream_out(headers: HeaderMap, relay: Relay) -> Response<Answer> {
 
 /// No target answers: the client hears the upstream's own error where the request must change, else a refusal of
 /// ours with every attempt.
-fn lost(flight: Flight, failed: &Failed, dialect: Option<Dialect>) -> Response<Answer> {
+pub(crate) fn lost(flight: Flight, failed: &Failed, dialect: Option<Dialect>) -> Response<Answer> {
     if let (None, Some(fault)) = (failed.kind(), &failed.fault) {
         return answer::fault(flight, failed, fault, dialect);
     }

@@ -30,6 +30,7 @@ mod relay;
 
 mod answer;
 mod models;
+mod passthrough;
 
 // What a request carries along.
 mod body;
@@ -58,7 +59,7 @@ mod foresee;
 
 pub use body::{Answer, Cut, LocalBody, RequestBody};
 pub use client::{Answered, Chat, Client, ClientError, Events};
-pub use endpoint::{Endpoint, Form, Named, RequestLine};
+pub use endpoint::{Endpoint, Form, Named, RequestLine, Through};
 pub use explain::{Because, Candidate, Explanation, Question};
 pub use foresee::Foreseen;
 pub use gateway::{Gateway, HostSecrets, OpenError, Options};

@@ -1,6 +1,15 @@
 //! Who reads what an answer cost that is passed on as it is.
 
-use trestle_dialect::{Outbound, embed, ir::Usage, json::Raw};
+use crate::flight::Flight;
+use bytes::Bytes;
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use trestle_dialect::{Dialect, Framing, Look, Outbound, embed, frame, ir::Usage, json::Raw, outbound};
+
+/// The usage of a large buffered answer is looked for in its last bytes.
+const TAIL: usize = 16 * 1024;
+/// A larger event is not read for its usage.
+const EVENT_BYTES_MAX: usize = 1024 * 1024;
 
 /// A reader of usage.
 #[derive(Clone, Copy)]
@@ -34,5 +43,103 @@ impl Meter {
             Self::Dialect(codec) => codec.usage_in_tail(tail),
             Self::Embeds(codec) => codec.usage_in_tail(tail),
         }
+    }
+}
+
+/// Reads along in an answer that passes by as bytes. It never breaks the answer.
+pub(crate) enum Tap {
+    /// One value: usage is looked for in its last bytes.
+    Tail {
+        /// The first that finds some is right.
+        meters: SmallVec<[Meter; 2]>,
+        /// The last bytes.
+        tail: VecDeque<Bytes>,
+    },
+    /// Events; without a reader they are not understood any more.
+    Events {
+        /// How they are told apart.
+        framing: Framing,
+        /// Cuts them.
+        reader: Option<Box<frame::Reader>>,
+        /// The first that finds usage is right.
+        codecs: SmallVec<[&'static dyn Outbound; 2]>,
+    },
+}
+
+impl From<Meter> for Tap {
+    fn from(meter: Meter) -> Self {
+        Self::Tail { meters: SmallVec::from_iter([meter]), tail: VecDeque::new() }
+    }
+}
+
+impl Tap {
+    /// Reads one value of a vendor with these dialects.
+    pub(crate) fn value(dialects: &[Dialect]) -> Self {
+        let meters = dialects.iter().map(|dialect| Meter::Dialect(outbound(*dialect))).collect();
+        Self::Tail { meters, tail: VecDeque::new() }
+    }
+
+    /// Reads events of a vendor with these dialects.
+    pub(crate) fn events(framing: Framing, dialects: &[Dialect]) -> Self {
+        let fitting = dialects.iter().filter(|dialect| dialect.framing() == framing);
+        let reader = Some(Box::new(framing.reader(EVENT_BYTES_MAX)));
+        Self::Events { framing, reader, codecs: fitting.map(|dialect| outbound(*dialect)).collect() }
+    }
+
+    /// Takes what passes by; true unless it is known to be no content.
+    pub(crate) fn take(&mut self, bytes: &Bytes, flight: &mut Flight) -> bool {
+        match self {
+            Self::Tail { tail, .. } => {
+                keep_tail(tail, bytes);
+                true
+            }
+            Self::Events { reader: None, .. } => true,
+            Self::Events { framing, reader: Some(cutter), codecs } => {
+                let Ok(block) = cutter.feed(bytes.clone()) else {
+                    *self = Self::Events { framing: *framing, reader: None, codecs: SmallVec::new() };
+                    return true;
+                };
+                let mut contents = 0;
+                for event in framing.events(&block) {
+                    let (content, usage) = look(codecs, &event);
+                    contents += u32::from(content);
+                    if let Some(usage) = usage {
+                        flight.usage(usage);
+                    }
+                }
+                flight.contents(contents);
+                contents > 0
+            }
+        }
+    }
+
+    /// All has passed by.
+    pub(crate) fn end(&self, flight: &mut Flight) {
+        if let Self::Tail { meters, tail } = self {
+            let tail: Vec<u8> = tail.iter().flatten().copied().collect();
+            if let Some(usage) = meters.iter().find_map(|meter| meter.in_tail(&tail)) {
+                flight.usage(usage);
+            }
+        }
+    }
+}
+
+/// Whether an event has content, and its usage, by the first codec that finds some.
+fn look(codecs: &[&'static dyn Outbound], event: &frame::Event<'_>) -> (bool, Option<Usage>) {
+    let mut content = codecs.is_empty() && event.data.is_some();
+    for codec in codecs {
+        let glance = codec.glance(event, Look::Meter);
+        content |= glance.content;
+        if glance.usage.is_some() {
+            return (content, glance.usage);
+        }
+    }
+    (content, None)
+}
+
+fn keep_tail(tail: &mut VecDeque<Bytes>, bytes: &Bytes) {
+    tail.push_back(bytes.slice(bytes.len().saturating_sub(TAIL)..));
+    while tail.len() > 1 && tail.iter().skip(1).map(Bytes::len).sum::<usize>() >= TAIL {
+        tail.pop_front();
     }
 }

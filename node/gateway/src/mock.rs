@@ -1,7 +1,7 @@
 //! The built-in provider: answers made here, with no network. `mock/echo` repeats the last user message, `mock/lorem`
 //! writes `max_tokens` words.
 
-use crate::upstream::{Head, Source};
+use crate::upstream::{Head, Keep, Source};
 use bytes::Bytes;
 use http::StatusCode;
 use std::{
@@ -121,7 +121,10 @@ pub(crate) async fn answer(
             request_id: "mock",
         };
         let body = inbound(dialect).encode_failure(&failure);
-        let mut head = Head::new(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+        let mut head = Head::new(
+            StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            Keep::Needed,
+        );
         head.retry_after = settings.retry_after.map(Duration::from_secs);
         return (head, source(vec![body], &MockSettings::default()));
     }
@@ -133,7 +136,7 @@ pub(crate) async fn answer(
         include_usage: true,
         echo: None,
     };
-    let mut head = Head::new(StatusCode::OK);
+    let mut head = Head::new(StatusCode::OK, Keep::Needed);
     head.is_events = asked.stream;
     let chunks = if asked.stream {
         events(&response, &context, dialect)

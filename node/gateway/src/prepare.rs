@@ -4,6 +4,7 @@ use crate::{
     Endpoint,
     cause::{Failed, Next},
     embed::{self, Embeds},
+    headers::Headers,
     meter::Meter,
     pick::Picked,
     receive::Ask,
@@ -11,7 +12,7 @@ use crate::{
     worker::ProviderLocal,
 };
 use http::{
-    HeaderMap, HeaderValue, Method, Request, Uri,
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Uri,
     header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT},
     uri::PathAndQuery,
 };
@@ -171,23 +172,42 @@ pub(crate) fn request(
     headers.insert(CONTENT_TYPE, JSON.clone());
     headers.insert(ACCEPT, accept(ask, prepared));
     headers.insert(USER_AGENT, AGENT.clone());
-    for name in &provider.forward_headers {
-        for value in ask.headers.get_all(name.as_str()) {
+    forward(&ask.headers, &provider.forward_headers, &mut headers);
+    complete((Method::POST, path, headers), body, remote, picked)
+}
+
+/// Puts those headers of the client on that are named.
+pub(crate) fn forward<'a>(
+    sent: &Headers,
+    names: impl IntoIterator<Item = &'a HeaderName>,
+    headers: &mut HeaderMap,
+) {
+    for name in names {
+        for value in sent.get_all(name.as_str()) {
             headers.extend(HeaderValue::from_bytes(value).ok().map(|value| (name.clone(), value)));
         }
     }
+}
+
+/// The request with what the provider always gets, and with the key.
+pub(crate) fn complete(
+    (method, path, mut headers): (Method, PathAndQuery, HeaderMap),
+    body: &Outgoing,
+    remote: &dyn Provider,
+    picked: &Picked,
+) -> Result<Request<Outgoing>, Failed> {
     remote.sign(&mut headers);
     if let Some((name, value)) = &picked.credential.header {
         headers.insert(name.clone(), value.clone());
     }
     if let Some(ready) = &picked.ready {
         // Last of all: a signature is over what is sent.
-        let signable = Signable { path: &path, body: body.pieces(), now: SystemTime::now() };
+        let signable = Signable { method: &method, path: &path, body: body.pieces(), now: SystemTime::now() };
         let presented = remote.present(&ready.fetched, &signable, &mut headers);
         presented.map_err(|why| Failed::new("bad_configuration", Next::Onward, why))?;
     }
     let mut request = Request::new(body.clone());
-    *request.method_mut() = Method::POST;
+    *request.method_mut() = method;
     *request.uri_mut() = Uri::from(path);
     *request.headers_mut() = headers;
     Ok(request)

@@ -252,7 +252,7 @@ fn bad_encoding(error: InflateError, settings: &Settings) -> Refusal {
 }
 
 /// Reads the whole body: each byte is copied at most once, none where it comes in one piece.
-async fn collect(
+pub(crate) async fn collect(
     settings: &Settings,
     headers: &Headers,
     mut body: RequestBody,

@@ -6,7 +6,7 @@ use crate::{
     body::Cut,
     cause::Failed,
     flight::Flight,
-    meter::Meter,
+    meter::Tap,
     record::Outcome,
     stream::{Step, Stream},
     timer::{Expired, Timer},
@@ -27,8 +27,6 @@ use trestle_dialect::Dialect;
 const LINGER: Duration = Duration::from_millis(250);
 /// Events that are there at once go on together, up to so many bytes.
 const TOGETHER: usize = 16 * 1024;
-/// The usage of a large buffered answer is looked for in its last bytes.
-const TAIL: usize = 16 * 1024;
 
 /// An answer on its way. Settles the request when dropped.
 pub struct Relay {
@@ -47,7 +45,7 @@ enum Kind {
     /// Events.
     Events { stream: Box<Stream>, dialect: Dialect },
     /// A large answer that is not a stream: bytes as they come.
-    Bytes { queue: VecDeque<Bytes>, body: Incoming, left: Option<u64>, meter: Meter, tail: VecDeque<Bytes> },
+    Bytes { queue: VecDeque<Bytes>, body: Incoming, left: Option<u64>, tap: Box<Tap>, good: Outcome },
     /// Nothing more.
     Done,
 }
@@ -63,19 +61,15 @@ impl Relay {
         Self::new(flight, timer, idle, Kind::Events { stream: Box::new(stream), dialect })
     }
 
-    /// Relays bytes: those that are there, then what comes. `length` is the whole length, where it is known.
+    /// Relays bytes: those that are there, then what comes. `length` is the whole length, where it is known; `good` is how
+    /// the request ends once all of them have gone.
     pub(crate) fn bytes(
         flight: Flight,
         (queue, body, length): (VecDeque<Bytes>, Incoming, Option<u64>),
-        timer: Timer,
-        (meter, idle): (Meter, Duration),
+        (timer, idle): (Timer, Duration),
+        (tap, good): (Tap, Outcome),
     ) -> Self {
-        Self::new(
-            flight,
-            timer,
-            idle,
-            Kind::Bytes { queue, body, left: length, meter, tail: VecDeque::new() },
-        )
+        Self::new(flight, timer, idle, Kind::Bytes { queue, body, left: length, tap: Box::new(tap), good })
     }
 
     fn new(flight: Flight, mut timer: Timer, idle: Duration, kind: Kind) -> Self {
@@ -184,7 +178,7 @@ impl Inner {
     }
 
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
-        let Kind::Bytes { queue, body, left, meter, tail } = &mut self.kind else {
+        let Kind::Bytes { queue, body, left, tap, good } = &mut self.kind else {
             return Poll::Ready(None);
         };
         let next = match queue.pop_front() {
@@ -193,16 +187,15 @@ impl Inner {
         };
         let cause = match next {
             Poll::Ready(Some(Ok(bytes))) => {
-                self.timer.stage(self.idle);
                 *left = left.map(|left| left.saturating_sub(bytes.len() as u64));
-                keep_tail(tail, &bytes);
+                if tap.take(&bytes, &mut self.flight) {
+                    self.timer.stage(self.idle);
+                }
                 return Poll::Ready(Some(Ok(bytes)));
             }
             Poll::Ready(None) => {
-                if let Some(usage) = meter.in_tail(&tail.iter().flatten().copied().collect::<Vec<_>>()) {
-                    self.flight.usage(usage);
-                }
-                self.flight.record.outcome = Outcome::Ok;
+                tap.end(&mut self.flight);
+                self.flight.record.outcome = *good;
                 self.kind = Kind::Done;
                 return Poll::Ready(None);
             }
@@ -215,13 +208,6 @@ impl Inner {
         self.flight.record.outcome = Outcome::Broken(cause);
         self.kind = Kind::Done;
         Poll::Ready(Some(Err(Cut)))
-    }
-}
-
-fn keep_tail(tail: &mut VecDeque<Bytes>, bytes: &Bytes) {
-    tail.push_back(bytes.slice(bytes.len().saturating_sub(TAIL)..));
-    while tail.len() > 1 && tail.iter().skip(1).map(Bytes::len).sum::<usize>() >= TAIL {
-        tail.pop_front();
     }
 }
 

@@ -14,6 +14,7 @@ use trestle_dialect::{Dialect, Quirks};
 pub struct Listed {
     origin: Origin,
     host: HeaderValue,
+    base_path: Box<str>,
     presents: Presents,
     headers: Vec<(HeaderName, HeaderValue)>,
     paths: Vec<(Operation, Path)>,
@@ -51,8 +52,8 @@ impl Listed {
         let base = Base::parse(&row.base_url).map_err(|why| problems.push(format!("base_url: {why}"))).ok();
         let paths = base.as_ref().map(|base| paths(base, &row, &mut problems)).unwrap_or_default();
         match base {
-            Some(Base { origin, host, .. }) if problems.is_empty() => {
-                Ok(Self { origin, host, presents, headers, paths })
+            Some(Base { origin, host, path }) if problems.is_empty() => {
+                Ok(Self { origin, host, base_path: path.into(), presents, headers, paths })
             }
             _ => Err(problems),
         }
@@ -100,6 +101,10 @@ impl Provider for Listed {
     fn endpoint(&self, operation: Operation, model: &str) -> Option<PathAndQuery> {
         let (_, path) = self.paths.iter().find(|(own, _)| *own == operation)?;
         path.of(model)
+    }
+
+    fn base_path(&self) -> &str {
+        &self.base_path
     }
 
     fn credential(&self, key: &str) -> Result<Option<(HeaderName, HeaderValue)>, &'static str> {

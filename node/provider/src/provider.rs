@@ -41,6 +41,9 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
     /// part of a path).
     fn endpoint(&self, operation: Operation, model: &str) -> Option<PathAndQuery>;
 
+    /// The path of its base URL, without a slash at the end: empty where that is the root of the host.
+    fn base_path(&self) -> &str;
+
     /// The header that presents a key, made once per key; `None` for providers without keys. The value is marked
     /// sensitive. The error says why the key cannot be a header value, without the key.
     fn credential(&self, key: &str) -> Result<Option<(HeaderName, HeaderValue)>, &'static str>;

@@ -6,13 +6,15 @@ use aws_sigv4::{
     sign::v4,
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, header, uri::PathAndQuery};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header, uri::PathAndQuery};
 use ring::digest::{Context, SHA256};
 use std::{fmt::Write, time::SystemTime};
 
 /// What is signed beside the headers of a request, as it will be sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Signable<'a> {
+    /// The method.
+    pub method: &'a Method,
     /// The path and query, encoded.
     pub path: &'a PathAndQuery,
     /// The body in its pieces.
@@ -23,7 +25,7 @@ pub struct Signable<'a> {
 
 const FAILED: &str = "the request cannot be signed";
 
-/// Signs a `POST` for a region and service: puts `authorization`, `x-amz-date` and `x-amz-security-token` on. Of the headers
+/// Signs a request for a region and service: puts `authorization`, `x-amz-date` and `x-amz-security-token` on. Of the headers
 /// that are there `host`, `content-type` and all that begin with `x-amz` are signed: what is between may change the others.
 pub(crate) fn sign(
     keys: &AwsKeys,
@@ -49,7 +51,8 @@ pub(crate) fn sign(
         .into();
     let body = SignableBody::Precomputed(hash(request.body));
     let signable =
-        SignableRequest::new("POST", uri, signed.ok_or(FAILED)?.into_iter(), body).map_err(|_| FAILED)?;
+        SignableRequest::new(request.method.as_str(), uri, signed.ok_or(FAILED)?.into_iter(), body)
+            .map_err(|_| FAILED)?;
     let (instructions, _) = signature(signable, &params).map_err(|_| FAILED)?.into_parts();
     for made in instructions.into_parts().0 {
         let mut value = HeaderValue::from_str(made.value()).map_err(|_| FAILED)?;

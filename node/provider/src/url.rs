@@ -18,7 +18,7 @@ pub(crate) struct Base {
     /// The value of the `host` header.
     pub(crate) host: HeaderValue,
     /// Without a slash at its end.
-    path: String,
+    pub(crate) path: String,
 }
 
 impl Base {

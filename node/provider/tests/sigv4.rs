@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, uri::PathAndQuery};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, uri::PathAndQuery};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -28,6 +28,7 @@ const REGION: &str = "eu-central-1";
 
 /// One request, in pieces.
 struct Case {
+    method: Method,
     path: String,
     body: Vec<Bytes>,
     token: Option<&'static str>,
@@ -39,6 +40,7 @@ impl Case {
     fn of(path: impl Into<String>) -> Self {
         let headers = vec![("content-type", "application/json"), ("user-agent", "trestle/1")];
         Self {
+            method: Method::POST,
             path: path.into(),
             body: vec![Bytes::from_static(b"{}")],
             token: None,
@@ -65,7 +67,7 @@ impl Case {
         let keys = AwsKeys::new(ID, &Secret::new(SECRET), self.token.map(Secret::new).as_ref());
         let path: PathAndQuery = self.path.parse().unwrap();
         let now = UNIX_EPOCH + Duration::from_secs(self.now);
-        let request = Signable { path: &path, body: &self.body, now };
+        let request = Signable { method: &self.method, path: &path, body: &self.body, now };
         bedrock.present(&Fetched::Aws(keys), &request, &mut headers).unwrap();
         let added = headers.iter().filter(|(name, _)| !before.contains_key(*name));
         added.map(|(name, value)| (name.to_string(), text(value))).collect()
@@ -77,7 +79,7 @@ impl Case {
         let headers: Value = headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
         let body: String = self.body.concat().iter().map(|byte| format!("{byte:02x}")).collect();
         json!({
-            "path": self.path, "body": body, "headers": headers, "now": self.now, "id": ID, "secret": SECRET,
+            "method": self.method.as_str(), "path": self.path, "body": body, "headers": headers, "now": self.now, "id": ID, "secret": SECRET,
             "token": self.token, "region": REGION,
         })
     }
@@ -147,6 +149,9 @@ fn cases(bedrock: &dyn Provider) -> Vec<Case> {
     let large: Vec<_> = (0..1000).map(|at: u32| Bytes::from(vec![at as u8; at as usize])).collect();
     for body in [Vec::new(), vec![Bytes::new(), Bytes::from_static("é\n".as_bytes())], large] {
         cases.push(Case { body, token: Some(TOKEN), ..Case::of("/model/m/converse") });
+    }
+    for method in [Method::GET, Method::DELETE, Method::PUT, Method::HEAD] {
+        cases.push(Case { method, body: Vec::new(), ..Case::of("/guardrails/g-1?version=2&a=%20") });
     }
     for now in [0, 951_782_399, 4_102_444_799] {
         cases.push(Case { now, ..Case::of("/model/m/converse") });

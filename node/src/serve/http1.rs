@@ -7,7 +7,7 @@ use crate::serve::{
     stream::Stream,
 };
 use bytes::{BufMut, Bytes, BytesMut};
-use http::{Method, response::Parts};
+use http::{Method, StatusCode, response::Parts};
 use http_body::Body;
 use std::{
     cell::{Cell, RefCell},
@@ -279,6 +279,7 @@ struct Output {
 
 impl Output {
     fn new(head: &Parts, length: Option<u64>, keep: bool) -> Self {
+        let bodiless = matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let mut text = Vec::with_capacity(512);
         text.extend_from_slice(b"HTTP/1.1 ");
         text.extend_from_slice(head.status.as_str().as_bytes());
@@ -293,13 +294,15 @@ impl Output {
         }
         // Writing to a vector cannot fail.
         let _ = match length {
+            // These have no body, and must not speak of one.
+            _ if bodiless => Ok(()),
             Some(length) => write!(text, "content-length: {length}\r\n"),
             None => text.write_all(b"transfer-encoding: chunked\r\n"),
         };
         text.extend_from_slice(b"date: ");
         DATE.with_borrow_mut(|date| text.extend_from_slice(date.now()));
         text.extend_from_slice(if keep { b"\r\n\r\n" } else { b"\r\nconnection: close\r\n\r\n" });
-        let (chunked, ended) = (length.is_none(), length == Some(0));
+        let (chunked, ended) = (length.is_none() && !bodiless, length == Some(0) || bodiless);
         Self { text, data: Bytes::new(), tail: b"", sent: 0, chunked, ended }
     }
 

@@ -13,6 +13,6 @@ mod vendor;
 
 pub(crate) use chat::chat;
 pub(crate) use media::{images, moderations, speech};
-pub(crate) use other::{completions, embeddings, model, models};
+pub(crate) use other::{completions, delete_model, embeddings, model, models};
 pub(crate) use responses::responses;
 pub(crate) use vendor::OpenAi;

@@ -182,3 +182,8 @@ pub(crate) fn models() -> String {
 pub(crate) fn model(id: &str) -> String {
     format!(r#"{{"id":{},"object":"model","created":1721172741,"owned_by":"system"}}"#, quoted(id))
 }
+
+/// `DELETE /v1/models/{id}`.
+pub(crate) fn delete_model(id: &str) -> String {
+    format!(r#"{{"id":{},"object":"model","deleted":true}}"#, quoted(id))
+}

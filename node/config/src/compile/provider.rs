@@ -8,13 +8,16 @@ use super::{
     target,
 };
 use crate::{
-    MockSettings, ProviderConfig, ProviderEntry, ProviderKind, path::Path, problem::Findings,
-    suggest::did_you_mean,
+    MockSettings, Passthrough, ProviderConfig, ProviderEntry, ProviderKind, passthrough::Rule, path::Path,
+    problem::Findings, suggest::did_you_mean,
 };
 use http::HeaderName;
 use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 use trestle_dialect::{Dialect, Quirks};
 use trestle_provider::{Origin, Proxy, Row, listed, provider};
+
+/// Most rules of one provider: each call is held against all.
+const RULES_MAX: usize = 256;
 
 /// A provider of the document, and what it is compiled with.
 pub(super) struct Draft<'a> {
@@ -38,6 +41,7 @@ impl Draft<'_> {
         for (index, model) in entry.models.iter().enumerate() {
             check_name(model, &path.member("models").item(index), findings);
         }
+        let passthrough = passthrough(&entry.passthrough, &path.member("passthrough"), findings);
         let limits = limits::provider(entry, self.defaults, path, findings);
         let row = self.row(path, findings)?;
         let vendor = provider(row.clone()).map_err(|problems| report(&problems, path, findings)).ok()?;
@@ -69,6 +73,7 @@ impl Draft<'_> {
             forward_headers: names.iter().filter_map(|name| HeaderName::try_from(name).ok()).collect(),
             params: row.body.iter().map(|(name, value)| target::param(name, value)).collect(),
             quirks: row.quirks,
+            passthrough,
             models: entry.models.iter().map(|model| model.as_str().into()).collect(),
             concurrency: limits.concurrency,
             queue: limits.queue,
@@ -211,6 +216,20 @@ fn report(problems: &[String], path: &Path<'_>, findings: &mut Findings) {
     }
 }
 
+fn passthrough(rules: &[String], path: &Path<'_>, findings: &mut Findings) -> Passthrough {
+    if rules.len() > RULES_MAX {
+        findings.problem(path, format!("are more than {RULES_MAX}; use `*` and `**`"));
+    }
+    let mut read = Vec::new();
+    for (index, rule) in rules.iter().enumerate() {
+        match Rule::parse(rule) {
+            Ok(rule) => read.push(rule),
+            Err(why) => findings.problem(&path.item(index), why),
+        }
+    }
+    Passthrough::new(read)
+}
+
 fn is_local(origin: &Origin) -> bool {
     &*origin.host == "localhost" || origin.host.parse::<IpAddr>().is_ok()
 }
@@ -260,6 +279,7 @@ pub(super) fn mock_with(settings: MockSettings, limits: Limits) -> ProviderConfi
         quirks: Quirks::default(),
         params: Vec::new(),
         forward_headers: Vec::new(),
+        passthrough: Passthrough::default(),
         models: vec!["echo".into(), "lorem".into()],
         concurrency: limits.concurrency,
         queue: limits.queue,

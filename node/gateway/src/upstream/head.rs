@@ -1,7 +1,7 @@
 //! What is read of the head of an answer, whichever way it came.
 
 use super::inflate::Encoding;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use std::time::{Duration, SystemTime};
 
 /// The head of an answer: only what decides about its body and about the next attempt.
@@ -25,12 +25,25 @@ pub(crate) struct Head {
     pub(crate) retry_after: Option<Duration>,
     /// How many tokens went in, where Bedrock tells it beside the body of a model.
     pub(crate) input_tokens: Option<u64>,
+    /// All headers, where they are kept.
+    pub(crate) all: Option<Box<HeaderMap>>,
+}
+
+/// What is kept of the headers of an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// What the pipeline needs: no map is filled.
+    #[default]
+    Needed,
+    /// All of them.
+    All,
 }
 
 impl Head {
     /// A head without headers.
-    pub(crate) fn new(status: StatusCode) -> Self {
+    pub(crate) fn new(status: StatusCode, keep: Keep) -> Self {
         Self {
+            all: (keep == Keep::All).then(Box::default),
             status,
             is_events: false,
             encoding: Encoding::Identity,
@@ -44,8 +57,8 @@ impl Head {
     }
 
     /// A head with its headers.
-    pub(crate) fn with_headers(status: StatusCode, headers: &HeaderMap) -> Self {
-        let mut head = Self::new(status);
+    pub(crate) fn with_headers(status: StatusCode, headers: &HeaderMap, keep: Keep) -> Self {
+        let mut head = Self::new(status, keep);
         headers.iter().for_each(|(name, value)| head.read(name.as_str(), value.as_bytes()));
         head
     }
@@ -80,6 +93,12 @@ impl Head {
             }
             _ => {}
         }
+        if let Some(all) = &mut self.all
+            && let (Ok(name), Ok(value)) =
+                (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value))
+        {
+            all.append(name, value);
+        }
     }
 }
 
@@ -105,7 +124,7 @@ mod tests {
     use super::*;
 
     fn head(headers: &[(&str, &str)]) -> Head {
-        let mut head = Head::new(StatusCode::OK);
+        let mut head = Head::new(StatusCode::OK, Keep::Needed);
         headers.iter().for_each(|(name, value)| head.read(name, value.as_bytes()));
         head
     }

@@ -1,9 +1,9 @@
 //! HTTP/1 towards providers. A connection carries one call at a time, and the call itself writes and reads: no task
 //! and no channel stand between, and a connection that waits holds no buffer.
 
-use super::{Head, Outgoing, chunked::Chunked, connect::Io, incoming::Broken, proxy::Via};
+use super::{Head, Keep, Outgoing, chunked::Chunked, connect::Io, incoming::Broken, proxy::Via};
 use bytes::Bytes;
-use http::{Request, StatusCode};
+use http::{Method, Request, StatusCode};
 use smallvec::SmallVec;
 use std::{
     cell::RefCell,
@@ -52,6 +52,20 @@ pub(super) struct Connection {
     via: Option<Rc<Via>>,
 }
 
+/// What of a request decides how its answer is read.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    /// An answer to `HEAD` says what it would have, and has no body.
+    head_alone: bool,
+    keep: Keep,
+}
+
+impl Asked {
+    fn by(request: &Request<Outgoing>) -> Self {
+        Self { head_alone: *request.method() == Method::HEAD, keep: request.body().keep() }
+    }
+}
+
 impl Connection {
     pub(super) fn new(io: Io, via: Option<Rc<Via>>) -> Self {
         Self { io, via }
@@ -66,7 +80,7 @@ impl Connection {
     /// the writing.
     pub(super) async fn call(mut self, request: &Request<Outgoing>) -> Result<(Head, Body), CallError> {
         let mut upload = Upload::new(request, self.via.as_deref());
-        let mut partial = Vec::new();
+        let (mut partial, asked) = (Vec::new(), Asked::by(request));
         let answer = poll_fn(|cx| {
             let failed = match upload.poll(&mut self.io, cx) {
                 Poll::Ready(Err(error)) if upload.sent == 0 => {
@@ -76,7 +90,7 @@ impl Connection {
                 Poll::Ready(Ok(())) | Poll::Pending => None,
             };
             // Even where writing failed an answer may be there, and says more.
-            match (poll_head(&mut self.io, &mut partial, cx), failed) {
+            match (poll_head(&mut self.io, &mut partial, asked, cx), failed) {
                 (Poll::Ready(Ok(answer)), _) => Poll::Ready(Ok(answer)),
                 (_, Some(error)) => Poll::Ready(Err(error.into())),
                 (other, None) => other,
@@ -162,9 +176,14 @@ fn head_of(request: &Request<Outgoing>, via: Option<&Via>) -> Vec<u8> {
         head.extend_from_slice(value.as_bytes());
         head.extend_from_slice(b"\r\n");
     }
-    head.extend_from_slice(b"content-length: ");
-    head.extend_from_slice(itoa::Buffer::new().format(request.body().len()).as_bytes());
-    head.extend_from_slice(b"\r\n\r\n");
+    let length = request.body().len();
+    // Of the others nobody expects a body, and some stumble over being told that there is none.
+    if length > 0 || matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH) {
+        head.extend_from_slice(b"content-length: ");
+        head.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
     head
 }
 
@@ -178,14 +197,19 @@ struct Answer {
 
 /// Reads up to the end of a head. Nearly always it comes in one piece and is parsed where it lies; `partial` holds
 /// the beginning of one that does not.
-fn poll_head(io: &mut Io, partial: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<Result<Answer, CallError>> {
+fn poll_head(
+    io: &mut Io,
+    partial: &mut Vec<u8>,
+    asked: Asked,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Answer, CallError>> {
     loop {
         let answer = ready!(poll_read(io, cx, |read| {
             if read.is_empty() {
                 return Err(CallError::Closed);
             }
             if partial.is_empty() {
-                let answer = parse_head(read)?;
+                let answer = parse_head(read, asked)?;
                 if answer.is_none() {
                     partial.extend_from_slice(read);
                 }
@@ -196,7 +220,7 @@ fn poll_head(io: &mut Io, partial: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<R
             }
             partial.extend_from_slice(read);
             // Only a line's end can be the head's: a head that dribbles in is not parsed again for each byte.
-            if read.contains(&b'\n') { parse_head(partial) } else { Ok(None) }
+            if read.contains(&b'\n') { parse_head(partial, asked) } else { Ok(None) }
         }))??;
         if let Some(answer) = answer {
             return Poll::Ready(Ok(answer));
@@ -205,7 +229,7 @@ fn poll_head(io: &mut Io, partial: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<R
 }
 
 /// Parses the final head in `bytes`, if it is complete; interim ones before it are passed over.
-fn parse_head(mut bytes: &[u8]) -> Result<Option<Answer>, CallError> {
+fn parse_head(mut bytes: &[u8], asked: Asked) -> Result<Option<Answer>, CallError> {
     loop {
         let mut headers = [const { MaybeUninit::uninit() }; HEADERS_MAX];
         let mut parsed = httparse::Response::new(&mut []);
@@ -230,13 +254,18 @@ fn parse_head(mut bytes: &[u8]) -> Result<Option<Answer>, CallError> {
             bytes = &bytes[length..];
             continue;
         }
-        return answer(status, &parsed, &bytes[length..]).map(Some);
+        return answer(status, &parsed, &bytes[length..], asked).map(Some);
     }
 }
 
 /// What a head says about its body and its connection (RFC 9112, sections 6.3 and 9.3).
-fn answer(status: StatusCode, parsed: &httparse::Response<'_, '_>, rest: &[u8]) -> Result<Answer, CallError> {
-    let mut head = Head::new(status);
+fn answer(
+    status: StatusCode,
+    parsed: &httparse::Response<'_, '_>,
+    rest: &[u8],
+    asked: Asked,
+) -> Result<Answer, CallError> {
+    let mut head = Head::new(status, asked.keep);
     let modern = parsed.version == Some(1);
     let mut keep = modern;
     let (mut length, mut coded, mut chunked) = (None, false, false);
@@ -258,7 +287,9 @@ fn answer(status: StatusCode, parsed: &httparse::Response<'_, '_>, rest: &[u8]) 
         }
     }
     let framing = match (coded, length) {
-        _ if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) => Framing::Ended,
+        _ if asked.head_alone || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) => {
+            Framing::Ended
+        }
         (true, _) if !modern => return Err(CallError::Malformed("HTTP/1.0 has no transfer-encoding")),
         (true, both) => {
             // Two ways to tell the length: whoever is between may have believed the other one.
@@ -379,203 +410,4 @@ impl Body {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::upstream::io::Stream;
-    use tokio::{
-        io::{AsyncReadExt, AsyncWriteExt},
-        net::{TcpListener, TcpStream},
-    };
-
-    async fn pair() -> (Connection, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        (Connection::new(Stream::Plain(client), None), listener.accept().await.unwrap().0)
-    }
-
-    fn request(body: &'static str) -> Request<Outgoing> {
-        let body = Outgoing::new(body.split_inclusive(',').map(|piece| piece.as_bytes().into()).collect());
-        Request::post("/v1/x?y=z").header("host", "a.example").body(body).unwrap()
-    }
-
-    /// The answer that `written` is, cut into pieces, and whether its connection is kept. Where `closed` is set the
-    /// server closes after it.
-    async fn outcome(
-        written: &[u8],
-        cut: usize,
-        closed: bool,
-    ) -> Result<(u16, Result<String, Broken>, bool), CallError> {
-        let (connection, mut server) = pair().await;
-        let serving = async {
-            for piece in written.chunks(cut.max(1)) {
-                server.write_all(piece).await.unwrap();
-                if cut < written.len() {
-                    tokio::task::yield_now().await;
-                }
-            }
-            if closed {
-                server.shutdown().await.unwrap();
-            }
-            server
-        };
-        let asking = async {
-            let (head, mut body) = connection.call(&request("a,b")).await?;
-            let mut all = Vec::new();
-            let text = loop {
-                match poll_fn(|cx| body.poll_data(cx)).await {
-                    Some(Ok(data)) => all.extend_from_slice(&data),
-                    Some(Err(broken)) => break Err(broken),
-                    None => break Ok(String::from_utf8(all).unwrap()),
-                }
-            };
-            Ok((head.status.as_u16(), text, body.into_connection().is_some()))
-        };
-        let (_server, outcome) = tokio::join!(serving, asking);
-        outcome
-    }
-
-    fn good(status: u16, text: &str, keep: bool) -> (u16, Result<String, Broken>, bool) {
-        (status, Ok(text.to_owned()), keep)
-    }
-
-    #[tokio::test]
-    async fn a_request_is_written_as_it_should_be() {
-        let (connection, mut server) = pair().await;
-        let asked = request("{\"a\":1,\"b\":2}");
-        let (_, read) = tokio::join!(connection.call(&asked), async {
-            let mut read = [0; 512];
-            let length = server.read(&mut read).await.unwrap();
-            drop(server);
-            String::from_utf8(read[..length].to_vec()).unwrap()
-        });
-        assert_eq!(
-            read,
-            "POST /v1/x?y=z HTTP/1.1\r\nhost: a.example\r\ncontent-length: 13\r\n\r\n{\"a\":1,\"b\":2}"
-        );
-    }
-
-    #[tokio::test]
-    async fn bodies_end_where_their_head_says_in_any_cuts() {
-        for (written, closed, expected) in [
-            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", false, good(200, "hello", true)),
-            ("HTTP/1.1 204 No Content\r\n\r\n", false, good(204, "", true)),
-            ("HTTP/1.1 429 \r\ncontent-length: 0\r\n\r\n", false, good(429, "", true)),
-            (
-                "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\nhi",
-                false,
-                good(200, "hi", true),
-            ),
-            (
-                "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
-                false,
-                good(200, "hello", true),
-            ),
-            (
-                "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi",
-                false,
-                good(200, "hi", true),
-            ),
-            (
-                "HTTP/1.1 200 OK\r\nconnection: Keep-Alive, CLOSE\r\ncontent-length: 2\r\n\r\nhi",
-                false,
-                good(200, "hi", false),
-            ),
-            ("HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nhi", false, good(200, "hi", false)),
-            (
-                "HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nhi",
-                false,
-                good(200, "hi", true),
-            ),
-            ("HTTP/1.1 200 OK\r\n\r\nto the end", true, good(200, "to the end", false)),
-            (
-                "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\nto the end",
-                true,
-                good(200, "to the end", false),
-            ),
-            (
-                "HTTP/1.1 200 OK\r\ncontent-length: 9\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
-                false,
-                good(200, "hi", false),
-            ),
-        ] {
-            for cut in [1, 7, 16, written.len()] {
-                assert_eq!(
-                    outcome(written.as_bytes(), cut, closed).await.unwrap(),
-                    expected,
-                    "{written:?} cut at {cut}"
-                );
-            }
-        }
-        let too_much = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi!";
-        assert_eq!(
-            outcome(too_much.as_bytes(), too_much.len(), false).await.unwrap(),
-            good(200, "hi", false)
-        );
-    }
-
-    #[tokio::test]
-    async fn an_end_before_the_end_is_told() {
-        for written in [
-            "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nhello",
-            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n",
-            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n",
-        ] {
-            let outcome = outcome(written.as_bytes(), 9, true).await.unwrap();
-            assert_eq!(outcome, (200, Err(Broken::Connection), false), "{written:?}");
-        }
-        for written in ["", "HTTP/1.1 200 OK\r\ncontent-le"] {
-            let error = outcome(written.as_bytes(), 9, true).await.unwrap_err();
-            assert!(matches!(error, CallError::Closed), "{written:?}: {error}");
-        }
-    }
-
-    #[tokio::test]
-    async fn what_is_not_http_is_refused() {
-        let (long, many) = ("x".repeat(HEAD_BYTES_MAX), "a: b\r\n".repeat(HEADERS_MAX + 1));
-        for written in [
-            "<html>\r\n\r\n".to_owned(),
-            "HTTP/1.1 999999 OK\r\n\r\n".to_owned(),
-            "HTTP/1.1 099 OK\r\n\r\n".to_owned(),
-            "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n".to_owned(),
-            "HTTP/1.1 200 OK\r\ncontent-length: +2\r\n\r\nhi".to_owned(),
-            "HTTP/1.1 200 OK\r\ncontent-length: 2, 2\r\n\r\nhi".to_owned(),
-            "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nhi!".to_owned(),
-            "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(),
-            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nhello".to_owned(),
-            format!("HTTP/1.1 200 OK\r\na: {long}\r\n\r\n"),
-            format!("HTTP/1.1 200 OK\r\n{many}\r\n"),
-        ] {
-            let error = outcome(written.as_bytes(), 20_000, false).await.unwrap_err();
-            assert!(matches!(error, CallError::Malformed(_)), "{:.60}: {error}", written);
-        }
-    }
-
-    #[tokio::test]
-    async fn a_closed_connection_is_seen_before_it_is_used() {
-        for says in ["", "HTTP/1.1 408 Request Timeout\r\n\r\n"] {
-            let (mut connection, mut server) = pair().await;
-            assert!(poll_fn(|cx| Poll::Ready(connection.is_idle(cx))).await);
-            server.write_all(says.as_bytes()).await.unwrap();
-            drop(server);
-            let mut looks = 0;
-            while poll_fn(|cx| Poll::Ready(connection.is_idle(cx))).await {
-                looks += 1;
-                assert!(looks < 1000, "a closed connection passed for idle");
-                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn an_answer_before_the_end_of_the_request_ends_the_writing() {
-        let (connection, mut server) = pair().await;
-        let body = Outgoing::new([Bytes::from(vec![b'x'; 64 << 20])].into_iter().collect());
-        let large = Request::post("/").body(body).unwrap();
-        let (answered, _server) = tokio::join!(connection.call(&large), async {
-            server.write_all(b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n").await.unwrap();
-            server
-        });
-        let (head, body) = answered.unwrap();
-        assert!(head.status == 413 && body.is_ended() && body.into_connection().is_none());
-    }
-}
+mod tests;

@@ -121,7 +121,7 @@ impl Connection {
     ) -> Result<(Head, Body), CallError> {
         match self.sender.try_send_request(retargeted(request, origin)).await {
             Ok(answer) => {
-                let head = Head::with_headers(answer.status(), answer.headers());
+                let head = Head::with_headers(answer.status(), answer.headers(), request.body().keep());
                 Ok((head, Body { frames: answer.into_body(), counted }))
             }
             Err(mut error) => {

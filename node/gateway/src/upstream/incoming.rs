@@ -70,6 +70,11 @@ impl Source {
         }
     }
 
+    /// Whether all has been read.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self, Self::Done)
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
         let next = match self {
             Self::Done => Poll::Ready(None),
@@ -128,7 +133,7 @@ impl Incoming {
 
     /// Whether all has been read, without waiting.
     pub(crate) fn is_done(&self) -> bool {
-        matches!(self.source, Source::Done) && self.inflate.is_none()
+        self.source.is_done() && self.inflate.is_none()
     }
 
     /// The next bytes.

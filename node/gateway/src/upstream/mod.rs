@@ -14,7 +14,7 @@ mod proxy;
 mod tls;
 
 pub(crate) use connect::ConnectError;
-pub(crate) use head::Head;
+pub(crate) use head::{Head, Keep};
 pub(crate) use incoming::{Broken, Incoming, Source};
 pub(crate) use inflate::{Encoding, Inflate, InflateError};
 pub(crate) use outgoing::Outgoing;

@@ -1,5 +1,6 @@
 //! The body of an upstream request: slices of the client's body and the pieces put between them.
 
+use super::Keep;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::{
@@ -15,13 +16,26 @@ use trestle_dialect::Pieces;
 pub(crate) struct Outgoing {
     pieces: Rc<[Bytes]>,
     next: usize,
+    keep: Keep,
 }
 
 impl Outgoing {
     /// The pieces that are not empty.
     pub(crate) fn new(mut pieces: Pieces) -> Self {
         pieces.retain(|piece| !piece.is_empty());
-        Self { pieces: pieces.into_iter().collect(), next: 0 }
+        Self { pieces: pieces.into_iter().collect(), next: 0, keep: Keep::Needed }
+    }
+
+    /// Whose answer is passed on with its headers.
+    #[must_use]
+    pub(crate) fn keeping_all(mut self) -> Self {
+        self.keep = Keep::All;
+        self
+    }
+
+    /// What is kept of the headers of the answer.
+    pub(super) fn keep(&self) -> Keep {
+        self.keep
     }
 
     /// The pieces.

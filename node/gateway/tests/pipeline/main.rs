@@ -11,6 +11,7 @@ mod failover;
 #[path = "../../../provider/tests/credentials/server.rs"]
 mod issuer;
 mod pass;
+mod passthrough;
 mod proxies;
 mod proxy;
 mod responses_and_cohere;

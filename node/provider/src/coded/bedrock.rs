@@ -38,6 +38,10 @@ impl Provider for Bedrock {
         self.listed.endpoint(operation, model)
     }
 
+    fn base_path(&self) -> &str {
+        self.listed.base_path()
+    }
+
     fn credential(&self, key: &str) -> Result<Option<(HeaderName, HeaderValue)>, &'static str> {
         self.listed.credential(key)
     }
@@ -77,6 +81,7 @@ mod tests {
         listed, provider,
     };
     use bytes::Bytes;
+    use http::Method;
     use std::time::{Duration, UNIX_EPOCH};
 
     fn made(region: &str) -> Result<Box<dyn Provider>, Vec<String>> {
@@ -98,8 +103,12 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("host", bedrock.host().clone());
         let body = [Bytes::from_static(b"{\"a\":"), Bytes::from_static(b"1}")];
-        let request =
-            Signable { path: &path, body: &body, now: UNIX_EPOCH + Duration::from_secs(1_700_000_000) };
+        let request = Signable {
+            method: &Method::POST,
+            path: &path,
+            body: &body,
+            now: UNIX_EPOCH + Duration::from_secs(1_700_000_000),
+        };
         bedrock.present(&Fetched::Aws(keys), &request, &mut headers).unwrap();
         assert_eq!(headers["host"], "bedrock-runtime.eu-west-1.amazonaws.com");
         let signature = headers["authorization"].to_str().unwrap();

@@ -1,6 +1,6 @@
 //! A keeper, and what requests see of it.
 
-use http::HeaderMap;
+use http::{HeaderMap, Method};
 use std::{
     sync::Arc,
     thread,
@@ -83,7 +83,8 @@ pub(crate) fn key(ready: &Ready) -> String {
     let bedrock = provider(row).unwrap();
     let mut headers = HeaderMap::new();
     headers.insert("host", bedrock.host().clone());
-    let request = Signable { path: &"/".parse().unwrap(), body: &[], now: SystemTime::UNIX_EPOCH };
+    let path = "/".parse().unwrap();
+    let request = Signable { method: &Method::POST, path: &path, body: &[], now: SystemTime::UNIX_EPOCH };
     bedrock.present(&ready.fetched, &request, &mut headers).unwrap();
     let id = headers["authorization"].to_str().unwrap().split(['=', '/']).nth(1).unwrap();
     match headers.get("x-amz-security-token") {

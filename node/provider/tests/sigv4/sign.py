@@ -13,7 +13,7 @@ for line in sys.stdin:
     now = datetime.datetime.fromtimestamp(case["now"], datetime.timezone.utc)
     botocore.auth.get_current_datetime = lambda remove_tzinfo=True: now.replace(tzinfo=None)
     request = AWSRequest(
-        method="POST",
+        method=case["method"],
         url=f"https://{case['headers']['host']}{case['path']}",
         headers=dict(case["headers"]),
         data=bytes.fromhex(case["body"]),

@@ -68,6 +68,23 @@ fn rows_of_the_document_are_checked() {
         ],
     );
     check(
+        "providers: { x: { base_url: \"https://h\", dialects: [openai-chat], passthrough: [GET /a, get /a, GET a, GET /**/a] } }",
+        &[
+            "providers.x.passthrough[1]: has a method that is not passed on; use GET, HEAD, POST, PUT, PATCH, DELETE, \
+             OPTIONS or `*` for all",
+            "providers.x.passthrough[2]: must have a path that begins with `/` (below `base_url`) or `//` (from the root of the \
+             host)",
+            "providers.x.passthrough[3]: can have `**` only as its last segment; `*` stands for a run within one",
+        ],
+    );
+    check(
+        "providers: { mock: { passthrough: [GET /a] } }",
+        &[
+            "providers.mock: is built in; only `mock`, `concurrency`, `queue`, `timeouts` and `retries` can be set (give a \
+           vendor of your own another name)",
+        ],
+    );
+    check(
         "providers: { x: { base_url: \"https://h\", dialects: [openai-chat], models: [\"\"], mock: {} } }",
         &[
             "providers.x.mock: is only for the provider `mock`; remove it",
