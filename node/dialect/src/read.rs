@@ -2,8 +2,8 @@
 
 use crate::{
     Dialect, Refusal,
-    ir::{Attachment, Json, Text},
-    json::{Kind, Member, Raw},
+    ir::{Attachment, Json, OutputFormat, Text},
+    json::{Kind, Member, Raw, unescape},
 };
 use bytes::Bytes;
 use std::fmt;
@@ -54,6 +54,28 @@ impl<'a> Path<'a> {
     /// A string to keep.
     pub(crate) fn text(&self, value: Raw<'_>, owner: &Bytes) -> Result<Text, Refusal> {
         value.text(owner).ok_or_else(|| self.refuse("must be a string"))
+    }
+
+    /// The form of an answer as both dialects of OpenAI have it: a schema, its name, and no more than is known.
+    pub(crate) fn schema_form(
+        &self,
+        members: Vec<Member<'_>>,
+        owner: &Bytes,
+    ) -> Result<OutputFormat, Refusal> {
+        let (mut name, mut description, mut schema, mut strict) = (None, None, None, None);
+        for member in members {
+            let key = unescape(member.key);
+            let at = self.member(&key);
+            match &*key {
+                "name" => name = Some(at.text(member.value, owner)?),
+                "description" => description = Some(at.text(member.value, owner)?),
+                "schema" => schema = Some(at.object_json(member.value, owner)?),
+                "strict" => strict = Some(at.boolean(member.value)?),
+                _ => return Err(at.refuse("is not known here")),
+            }
+        }
+        let schema = self.required(schema, "schema")?;
+        Ok(OutputFormat::JsonSchema { name, description, schema, strict })
     }
 
     /// A member that must be there.

@@ -248,20 +248,7 @@ fn read_output(value: Raw<'_>, path: &Path<'_>, owner: &Bytes) -> Result<OutputF
         "json_schema" => {
             let inner = members.iter().find(|member| member.is("json_schema")).map(|member| member.value);
             let at = path.member("json_schema");
-            let (mut name, mut description, mut schema, mut strict) = (None, None, None, None);
-            for member in at.object(path.required(inner, "json_schema")?)? {
-                let key = unescape(member.key);
-                let at = at.member(&key);
-                match &*key {
-                    "name" => name = Some(at.text(member.value, owner)?),
-                    "description" => description = Some(at.text(member.value, owner)?),
-                    "schema" => schema = Some(at.object_json(member.value, owner)?),
-                    "strict" => strict = Some(at.boolean(member.value)?),
-                    _ => return Err(at.refuse("is not known here")),
-                }
-            }
-            let schema = at.required(schema, "schema")?;
-            Ok(OutputFormat::JsonSchema { name, description, schema, strict })
+            at.schema_form(at.object(path.required(inner, "json_schema")?)?, owner)
         }
         _ => Err(path.member("type").refuse("must be text, json_object or json_schema")),
     }

@@ -223,22 +223,7 @@ fn read_format(value: Raw<'_>, path: &Path<'_>, owner: &Bytes) -> Result<OutputF
     match &*kind {
         "text" => Ok(OutputFormat::Text),
         "json_object" => Ok(OutputFormat::JsonObject),
-        "json_schema" => {
-            let (mut name, mut description, mut schema, mut strict) = (None, None, None, None);
-            for member in members {
-                let key = unescape(member.key);
-                let at = path.member(&key);
-                match &*key {
-                    "name" => name = Some(at.text(member.value, owner)?),
-                    "description" => description = Some(at.text(member.value, owner)?),
-                    "schema" => schema = Some(at.object_json(member.value, owner)?),
-                    "strict" => strict = Some(at.boolean(member.value)?),
-                    _ => return Err(at.refuse("is not known here")),
-                }
-            }
-            let schema = path.required(schema, "schema")?;
-            Ok(OutputFormat::JsonSchema { name, description, schema, strict })
-        }
+        "json_schema" => path.schema_form(members, owner),
         _ => Err(path.member("type").refuse("must be text, json_object or json_schema")),
     }
 }
