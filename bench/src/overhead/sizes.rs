@@ -13,8 +13,9 @@ use crate::load::Prompt;
 
 /// Bytes of the prompt's text.
 const SIZES: [usize; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
-/// Fewer connections for large bodies: all are in memory at once.
+/// Fewer connections for large bodies, because all are in memory at once, and more time.
 const LARGE: usize = 500_000;
+const LARGE_TIMES: u32 = 3;
 
 /// One size.
 #[derive(Debug, Serialize)]
@@ -30,7 +31,8 @@ pub(super) fn measure(stage: &Stage, plan: Plan) -> anyhow::Result<Vec<Size>> {
     let mut sizes = Vec::new();
     for bytes in SIZES {
         eprintln!("sizes: {bytes} bytes");
-        let connections = if bytes > LARGE { 4 } else { 32 };
+        let (connections, time) =
+            if bytes > LARGE { (4, plan.time() * LARGE_TIMES) } else { (32, plan.time()) };
         let prompt = |model| Prompt { model, bytes, ..chat().prompt };
         let case =
             |model| Case { prompt: prompt(model), connections, baseline: Baseline::BigBody, ..*chat() };
@@ -39,7 +41,7 @@ pub(super) fn measure(stage: &Stage, plan: Plan) -> anyhow::Result<Vec<Size>> {
         for _ in 0..plan.rounds {
             let runs = [(&stage.nginx, &passed), (&stage.gateway, &passed), (&stage.gateway, &translated)];
             for (all, (side, case)) in micros.iter_mut().zip(runs) {
-                all.push(turns::one(side, case, plan.time())?.micros);
+                all.push(turns::one(side, case, time)?.micros);
             }
         }
         let [nginx_us, passed_us, translated_us] = micros.map(Spread::of);
