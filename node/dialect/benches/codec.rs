@@ -111,5 +111,36 @@ fn translations(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, looks, translations);
+/// A request and an answer of 1 KB from each dialect to the next: each codec once in each role.
+fn pairs(c: &mut Criterion) {
+    let mut group = c.benchmark_group("pair");
+    let quirks = Quirks::default();
+    let target = Target { model: "up", quirks: &quirks, params: &[], wants_max_completion_tokens: false };
+    let asked = Envelope::parse(request(1_000)).ok();
+    let asked = asked.and_then(|body| inbound(Dialect::OpenAiChat).decode_request(&body).ok());
+    let told = outbound(Dialect::OpenAiChat).decode_response(&answer()).ok();
+    let (Some(asked), Some(told)) = (asked, told) else { return };
+    for (place, from) in Dialect::ALL.into_iter().enumerate() {
+        let to = Dialect::ALL[(place + 2) % Dialect::ALL.len()];
+        let Ok(body) = outbound(from).encode_request(&asked, &target) else { continue };
+        let (body, given) = (Bytes::from(body.body), inbound(to).encode_response(&told, &context()).body);
+        let given = Bytes::from(given);
+        group.bench_function(format!("{} to {}, request", from.name(), to.name()), |b| {
+            b.iter(|| {
+                let envelope = Envelope::parse(body.clone()).ok()?;
+                let request = inbound(from).decode_request(&envelope).ok()?;
+                outbound(to).encode_request(black_box(&request), &target).ok()
+            });
+        });
+        group.bench_function(format!("{} to {}, answer", from.name(), to.name()), |b| {
+            b.iter(|| {
+                let answer = outbound(to).decode_response(black_box(&given)).ok()?;
+                Some(inbound(from).encode_response(&answer, &context()))
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, looks, translations, pairs);
 criterion_main!(benches);
