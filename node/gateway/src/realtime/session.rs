@@ -4,10 +4,17 @@
 //! A message that waits for its receiver keeps the next one of its sender waiting.
 
 use super::{dial::Link, sessions::Place};
-use crate::{flight::Flight, record::Outcome, state::Slot, upstream::Io};
+use crate::{
+    budget::{Budget, Held},
+    flight::Flight,
+    record::{Outcome, Record},
+    state::Slot,
+    upstream::Io,
+};
 use futures_util::{SinkExt, Stream, StreamExt};
 use std::{
     cell::{Cell, RefCell},
+    sync::Arc,
     time::Duration,
 };
 use tokio::{
@@ -65,12 +72,16 @@ enum End {
     Idle,
     /// It took too long.
     Total,
+    /// Too much is held in the whole process.
+    Full,
     /// The node goes.
     Leaving,
 }
 
 /// What both directions share.
 struct Shared<'a> {
+    budget: Arc<Budget>,
+    budget_max: u64,
     flight: RefCell<&'a mut Flight>,
     last: Cell<Instant>,
 }
@@ -97,7 +108,12 @@ impl Session {
         let client = WebSocketStream::from_raw_socket(client, Role::Server, Some(config())).await;
         let (mut to_client, mut from_client) = client.split();
         let (mut to_upstream, mut from_upstream) = self.upstream.split();
-        let shared = Shared { flight: RefCell::new(&mut self.flight), last: Cell::new(Instant::now()) };
+        let shared = Shared {
+            budget: Arc::clone(self.flight.worker.budget()),
+            budget_max: self.flight.worker.snapshot().settings.buffered_bytes_max,
+            flight: RefCell::new(&mut self.flight),
+            last: Cell::new(Instant::now()),
+        };
         let (own, mut owned) = mpsc::channel(OWN_MAX);
         let model = (&*self.model.0, &*self.model.1);
         let end = tokio::select! {
@@ -129,6 +145,7 @@ impl End {
             Self::ClientWrong(..) => Outcome::Broken("invalid_request"),
             Self::Idle => Outcome::Broken("idle_timeout"),
             Self::Total => Outcome::Broken("total_timeout"),
+            Self::Full => Outcome::Broken("overloaded"),
         }
     }
 
@@ -145,16 +162,22 @@ impl End {
             Self::ClientWrong(code, why) => (Some(CloseFrame { code, reason: why.into() }), away("")),
             Self::Idle => (away("nothing was said for ten minutes"), away("")),
             Self::Total => (away("the session took longer than it may"), away("")),
+            Self::Full => {
+                let reason = "too many bytes are in flight: try again shortly".into();
+                (Some(CloseFrame { code: CloseCode::Again, reason }), away(""))
+            }
             Self::Leaving => (away("this node of the gateway is going away"), away("")),
         }
     }
 }
 
 impl Shared<'_> {
-    /// Notes a message.
-    fn passed(&self, count: impl FnOnce(&mut Flight)) {
+    /// Notes a message; its share of the bytes in flight, which it has until it is sent.
+    fn passed(&self, message: &Message, count: impl FnOnce(&mut Record, u64)) -> Result<Held, End> {
         self.last.set(Instant::now());
-        count(&mut self.flight.borrow_mut());
+        count(&mut self.flight.borrow_mut().record, message.len() as u64);
+        let mut held = self.budget.share();
+        held.grow(message.len(), self.budget_max).map(|()| held).map_err(|_| End::Full)
     }
 
     /// Ready when nobody says anything any more, or it has taken too long.
@@ -200,7 +223,6 @@ where
             }
             Err(_) => return End::ClientGone,
         };
-        let bytes = message.len() as u64;
         let message = match message {
             Message::Text(text) => match realtime::client_event(text.as_str(), model) {
                 Passing::Same => Message::Text(text),
@@ -215,7 +237,11 @@ where
             // Answered where they arrive.
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) | Message::Close(_) => continue,
         };
-        shared.passed(|flight| flight.record.bytes_in += bytes);
+        let held = shared.passed(&message, |record, bytes| record.bytes_in += bytes);
+        let _held = match held {
+            Ok(held) => held,
+            Err(full) => return full,
+        };
         if to.send(message).await.is_err() {
             // Why, is seen by who reads from there.
             std::future::pending::<()>().await;
@@ -246,15 +272,18 @@ where
             Some(Err(_)) | None => return End::UpstreamGone,
         };
         let usage = message.to_text().ok().and_then(realtime::usage);
-        shared.passed(|flight| {
-            let record = &mut flight.record;
-            record.bytes_out += message.len() as u64;
+        let held = shared.passed(&message, |record, bytes| {
+            record.bytes_out += bytes;
             record.events = record.events.saturating_add(1);
             if let Some(usage) = usage {
                 // Each response has its own.
                 record.usage = Some(record.usage.unwrap_or_default().plus(usage));
             }
         });
+        let _held = match held {
+            Ok(held) => held,
+            Err(full) => return full,
+        };
         if to.send(message).await.is_err() {
             std::future::pending::<()>().await;
         }

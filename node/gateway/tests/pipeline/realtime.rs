@@ -445,3 +445,17 @@ settings: {{ require_keys: false }}
     drop(socket);
     gateway.stop();
 }
+
+#[tokio::test]
+async fn messages_count_among_the_bytes_in_flight() {
+    let bed = Bed::new("settings: { require_keys: false, buffered_bytes_max: 100000 }");
+    let mut socket = open(&bed, "a/gpt-realtime").await;
+    for _ in 0..3 {
+        socket.send(Message::Binary(vec![0; 90_000].into())).await.unwrap();
+        assert!(matches!(next(&mut socket).await, Some(Message::Binary(_))));
+    }
+    socket.send(Message::Binary(vec![0; 100_001].into())).await.unwrap();
+    assert_eq!(end(&mut socket).await.0, 1013);
+    outcome(&bed, "broken").await;
+    assert_eq!(bed.metric("trestle_buffered_bytes"), 0.0);
+}
