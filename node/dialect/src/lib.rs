@@ -37,6 +37,7 @@ pub use words::in_words_of;
 mod body;
 mod dropped;
 pub mod embed;
+pub mod realtime;
 
 mod edit;
 mod fault;

@@ -37,7 +37,7 @@ pub(crate) fn foresee(ask: &Ask, target: &TargetConfig, prepared: &Prepared) -> 
             counts.with(Unit::PerQuery, 1)
         }
         // What the others are charged by is in their answers, or in members that are passed on unread.
-        Endpoint::Pass(_) | Endpoint::Models(_) | Endpoint::Passthrough(_) => return None,
+        _ => return None,
     };
     if known.price.unpriced(&counts).next().is_some() {
         return None;

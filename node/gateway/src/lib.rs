@@ -31,6 +31,7 @@ mod relay;
 mod answer;
 mod models;
 mod passthrough;
+mod realtime;
 
 // What a request carries along.
 mod body;
@@ -64,4 +65,5 @@ pub use explain::{Because, Candidate, Explanation, Question};
 pub use foresee::Foreseen;
 pub use gateway::{Gateway, HostSecrets, OpenError, Options};
 pub use headers::{Headers, Lines};
+pub use realtime::Session;
 pub use worker::Worker;
