@@ -50,6 +50,10 @@ mod history;
 mod http1;
 #[path = "process/http2.rs"]
 mod http2;
+#[path = "process/passthrough.rs"]
+mod passthrough;
+#[path = "process/realtime.rs"]
+mod realtime;
 #[path = "process/reload.rs"]
 mod reload;
 #[path = "process/routes.rs"]

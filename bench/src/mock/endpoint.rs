@@ -179,7 +179,7 @@ impl Endpoint {
 }
 
 /// Percent-decoded; what is no text stays as it came.
-fn decoded(text: &str) -> String {
+pub(super) fn decoded(text: &str) -> String {
     let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let [first, behind @ ..] = rest {
         let code = behind.get(..2).and_then(|code| std::str::from_utf8(code).ok());

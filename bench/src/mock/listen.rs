@@ -210,7 +210,9 @@ where
 {
     let service = service_fn(move |request| handle(upstream.clone(), reset.clone(), request));
     // Faults that were asked for end connections in errors.
-    let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+    let _ = auto::Builder::new(TokioExecutor::new())
+        .serve_connection_with_upgrades(TokioIo::new(stream), service)
+        .await;
 }
 
 /// A socket that is reset instead of closed where its flag is set.

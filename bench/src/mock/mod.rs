@@ -19,6 +19,7 @@ mod endpoint;
 mod gemini;
 mod listen;
 mod openai;
+mod realtime;
 mod record;
 mod schema;
 mod script;

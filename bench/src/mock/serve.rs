@@ -18,7 +18,7 @@ use super::endpoint::Endpoint;
 use super::record::{Recorded, Recorder, Ticket};
 use super::script::Script;
 use super::vendor::{Reply, Vendor, VendorError, forced_error, fresh_id};
-use super::{anthropic, bedrock, cohere, control, gemini, openai, stream};
+use super::{anthropic, bedrock, cohere, control, gemini, openai, realtime, stream};
 
 /// Body bytes that are accepted.
 const BODY_BYTES_MAX: usize = 256 << 20;
@@ -37,6 +37,9 @@ pub(super) async fn handle(
     request: Request<Incoming>,
 ) -> Result<Response<Steps>, Infallible> {
     let (head, body) = request.into_parts();
+    if realtime::is_for(&head) {
+        return Ok(session(&upstream, reset, Request::from_parts(head, body)).await);
+    }
     let Ok(body) = Limited::new(body, BODY_BYTES_MAX).collect().await else {
         let text = "the body did not arrive, or is too large".to_owned();
         return Ok(control::plain(StatusCode::PAYLOAD_TOO_LARGE, "text/plain", text));
@@ -68,6 +71,29 @@ pub(super) async fn handle(
     let vendor = endpoint.vendor(&head.headers);
     let outcome = Outcome { vendor, answer: answer(&endpoint, &head, &body, &behaviour) };
     Ok(outcome.respond(&behaviour, Connection { ticket, reset }))
+}
+
+/// Answers a request for a session.
+async fn session(upstream: &Upstream, reset: ResetFlag, request: Request<Incoming>) -> Response<Steps> {
+    let (head, body) = request.into_parts();
+    let ticket = upstream.recorder.begin(recorded(&head, Bytes::new()));
+    let (model, key) = (realtime::model(&head), api_key(&head));
+    let behaviour = behaviour(upstream, &head, &model).unwrap_or_default();
+    if let Some(delay) = behaviour.number("delay_ms") {
+        sleep(Duration::from_millis(delay)).await;
+    }
+    if behaviour.has("silent") {
+        std::future::pending::<()>().await;
+    }
+    let vendor: &dyn Vendor = &openai::OpenAi;
+    let forced = forced_error(vendor, &behaviour, &model).map_or(Ok(()), Err);
+    let refused = realtime::check(&head, key).and(forced).err();
+    if refused.is_some() || behaviour.has("html_error") {
+        let answer = refused.map_or(Ok(Reply::Whole("{}".to_owned())), Err);
+        return Outcome { vendor, answer }.respond(&behaviour, Connection { ticket, reset });
+    }
+    let mut request = Request::from_parts(head, body);
+    realtime::accept(&mut request, model, (behaviour, ticket), reset)
 }
 
 fn recorded(head: &request::Parts, body: Bytes) -> Recorded {

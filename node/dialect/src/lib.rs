@@ -34,6 +34,7 @@ pub use codec::{
 mod body;
 mod dropped;
 pub mod embed;
+pub mod realtime;
 
 mod edit;
 mod fault;

@@ -12,6 +12,7 @@ use crate::{
     mock,
     pick::{Picked, pick},
     prepare::{self, Prepared},
+    realtime::Link,
     receive::Ask,
     state::{self, Slot},
     stream::{Stream, Translation},
@@ -20,6 +21,7 @@ use crate::{
     worker::ProviderLocal,
 };
 use bytes::{Bytes, BytesMut};
+use http::uri::PathAndQuery;
 use std::{
     collections::VecDeque,
     pin::pin,
@@ -31,7 +33,7 @@ use trestle_config::{ProviderKind, RetryPolicy, Settings, TargetConfig};
 use trestle_dialect::{
     Attempt, Category, Dialect, Framing, Look, StreamContext, inbound, ir::Usage, json, outbound,
 };
-use trestle_provider::Operation;
+use trestle_provider::{Operation, Provider};
 
 /// A buffered answer is read whole before the client sees a byte of it, up to this size.
 const WHOLE_BYTES_MAX: usize = 1024 * 1024;
@@ -49,6 +51,8 @@ pub(crate) enum Won {
     Parts(Parts),
     /// Events, from the first content on.
     Events(Box<Stream>),
+    /// A session over WebSocket.
+    Session(Box<Link>),
 }
 
 /// An answer in parts.
@@ -89,8 +93,10 @@ pub(crate) struct Walk<'a> {
 
 /// A target and what is known about it for this request.
 pub(crate) struct Target<'a> {
-    config: &'a Arc<TargetConfig>,
-    local: Rc<ProviderLocal>,
+    /// Which.
+    pub(crate) config: &'a Arc<TargetConfig>,
+    /// Its provider as this thread knows it.
+    pub(crate) local: Rc<ProviderLocal>,
     /// What is sent to it.
     pub(crate) prepared: Prepared,
     last: bool,
@@ -222,6 +228,9 @@ impl Walk<'_> {
             // Boxed: few requests need it, and all would be as large.
             return Box::pin(self.embed(target, picked, (ours, theirs))).await;
         }
+        if self.ask.endpoint == Endpoint::Realtime {
+            return Box::pin(self.dial(target, picked)).await;
+        }
         let (head, body) = self.reach(target, picked, &target.prepared.body).await?;
         self.answer(target, head, body).await
     }
@@ -245,15 +254,7 @@ impl Walk<'_> {
                 self.timer.within(answering.as_mut()).await.map_err(timed_out)?
             }
             ProviderKind::Remote(remote) => {
-                let path =
-                    remote.endpoint(target.prepared.operation, &target.config.model).ok_or_else(|| {
-                        let message = format!(
-                            "the provider {} does not offer {}",
-                            provider.name,
-                            self.ask.endpoint.name()
-                        );
-                        Failed::new("unsupported", Next::Onward, message)
-                    })?;
+                let path = self.path(target, remote.as_ref())?;
                 let request = prepare::request(
                     (self.ask, &target.prepared, body),
                     provider,
@@ -268,8 +269,18 @@ impl Walk<'_> {
         self.open(target, head, (source, slot)).await
     }
 
+    /// Where the target has what is asked of it.
+    pub(crate) fn path(&self, target: &Target<'_>, remote: &dyn Provider) -> Result<PathAndQuery, Failed> {
+        let path = remote.endpoint(target.prepared.operation, &target.config.model);
+        path.ok_or_else(|| {
+            let (name, what) = (&target.config.provider.name, self.ask.endpoint.name());
+            let message = format!("the provider {name} does not offer {what}");
+            Failed::new("unsupported", Next::Onward, message)
+        })
+    }
+
     /// A success goes on with its body, anything else is a failure.
-    async fn open(
+    pub(crate) async fn open(
         &mut self,
         target: &Target<'_>,
         head: Head,

@@ -16,6 +16,8 @@ pub enum Endpoint {
     Pass(Operation),
     /// Whatever a provider has, called as it is; the dialect in which our own errors are told.
     Passthrough(Dialect),
+    /// A session over WebSocket: OpenAI's Realtime API.
+    Realtime,
     /// The list of models, or one that the path names, in the shape of a dialect's vendor.
     Models(Dialect),
 }
@@ -86,7 +88,7 @@ impl From<Endpoint> for RequestLine {
 
 impl RequestLine {
     /// The paths that exist, for the 404 that lists them.
-    pub const PATHS: [&'static str; 31] = [
+    pub const PATHS: [&'static str; 32] = [
         "POST /v1/chat/completions",
         "POST /v1/responses",
         "POST /v1/messages",
@@ -108,6 +110,7 @@ impl RequestLine {
         "POST /v1beta/models/{model}:embedContent",
         "POST /v1beta/models/{model}:batchEmbedContents",
         "POST /model/{model}/invoke",
+        "GET /v1/realtime?model={model} (WebSocket)",
         "GET /v1/models",
         "GET /v1/models/{model}",
         "GET /v1beta/models",
@@ -133,7 +136,10 @@ impl RequestLine {
         if found.endpoint.dialect() == Dialect::Gemini {
             found.read_query(query);
         }
-        let list = matches!(found.endpoint, Endpoint::Models(_));
+        if found.endpoint == Endpoint::Realtime {
+            found.named = session_model(query);
+        }
+        let list = matches!(found.endpoint, Endpoint::Models(_) | Endpoint::Realtime);
         let (right, name) = if list { (Method::GET, "GET") } else { (Method::POST, "POST") };
         Some(if *method == right { Ok(found) } else { Err(name) })
     }
@@ -150,6 +156,13 @@ impl RequestLine {
 
 fn in_query<'q>(query: &'q str, name: &str) -> Option<&'q str> {
     query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// The model of a session stands in the query; Azure calls it a deployment.
+fn session_model(query: &str) -> Option<Named> {
+    let model = in_query(query, "model").or_else(|| in_query(query, "deployment"))?;
+    let model = percent_decode_str(model).decode_utf8().ok().filter(|model| !model.is_empty())?;
+    Some(Named { model: model.into(), stream: Some(true) })
 }
 
 fn key_in(query: &str) -> Option<Box<str>> {
@@ -217,6 +230,7 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
         "audio/speech" => Endpoint::Pass(Operation::Speech),
         "messages/count_tokens" => Endpoint::Pass(Operation::CountTokens),
         "rerank" => Endpoint::Pass(Operation::Rerank),
+        "realtime" => Endpoint::Realtime,
         "models" => Endpoint::Models(prefix.unwrap_or(Dialect::OpenAiChat)),
         _ => return None,
     };
@@ -286,6 +300,7 @@ impl Endpoint {
             Self::Generate(dialect) | Self::Models(dialect) | Self::Passthrough(dialect) => dialect,
             Self::Embed(api) => api.dialect(),
             Self::Pass(operation) => operation.dialect(),
+            Self::Realtime => Operation::Realtime.dialect(),
         }
     }
 
@@ -296,6 +311,7 @@ impl Endpoint {
             Self::Embed(api) => Operation::embed(api).name(),
             Self::Pass(operation) => operation.name(),
             Self::Passthrough(_) => "passthrough",
+            Self::Realtime => Operation::Realtime.name(),
             Self::Models(_) => "models",
         }
     }
@@ -305,6 +321,7 @@ impl Endpoint {
         match self {
             Self::Embed(api) => Operation::embed(api),
             Self::Pass(operation) => operation,
+            Self::Realtime => Operation::Realtime,
             Self::Generate(_) | Self::Models(_) | Self::Passthrough(_) => {
                 Operation::generate(dialect, stream)
             }
@@ -318,6 +335,23 @@ mod tests {
 
     fn check(method: Method, path: &str, expected: Option<Result<RequestLine, &'static str>>) {
         assert_eq!(RequestLine::find(&method, path), expected, "{method} {path}");
+    }
+
+    #[test]
+    fn a_session_has_its_model_in_the_query() {
+        for (target, model) in [
+            ("/v1/realtime?model=gpt-realtime", Some("gpt-realtime")),
+            ("/openai/v1/realtime?model=a%2Fb", Some("a/b")),
+            ("/openai/realtime?api-version=2025-04-01-preview&deployment=voice", Some("voice")),
+            ("/v1/realtime?model=&deployment=x", None),
+            ("/v1/realtime", None),
+        ] {
+            let found = RequestLine::find(&Method::GET, target).unwrap().unwrap();
+            assert_eq!(found.endpoint, Endpoint::Realtime);
+            assert_eq!(found.named.as_ref().map(|named| &*named.model), model, "{target}");
+        }
+        check(Method::POST, "/v1/realtime?model=m", Some(Err("GET")));
+        check(Method::GET, "/realtime?model=m", None);
     }
 
     #[test]

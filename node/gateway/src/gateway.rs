@@ -3,6 +3,7 @@
 use crate::{
     budget::Budget,
     log, metrics,
+    realtime::Sessions,
     state::{ProviderState, lock},
     thread::{self, Job, Seat},
     worker::{Worker, WorkerParts},
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) logging: bool,
     /// Fetches the credentials that clouds issue.
     pub(crate) keeper: Keeper,
+    /// Sessions over WebSocket.
+    pub(crate) sessions: Sessions,
     providers: Mutex<HashMap<Box<str>, Arc<ProviderState>>>,
 }
 
@@ -145,6 +148,7 @@ impl Gateway {
             budget: Arc::default(),
             logging: options.log.is_some(),
             keeper: Keeper::default(),
+            sessions: Sessions::default(),
             providers: Mutex::default(),
         });
         shared.keep_credentials(&shared.snapshot.load());
@@ -228,8 +232,10 @@ impl Gateway {
         &self.shared
     }
 
-    /// Ends the data threads; what still runs on them is cut off. Returns when the log is written.
+    /// Ends the data threads; sessions are told to leave, what else still runs on them is cut off. Returns when the log is
+    /// written.
     pub fn stop(&self) {
+        self.shared.sessions.end();
         let running = std::mem::take(&mut *lock(&self.running));
         self.shared.keeper.close();
         for stop in running.stops {

@@ -8,7 +8,7 @@ use crate::{
     cause::Failed,
     flight::Flight,
     headers::Headers,
-    models, passthrough,
+    models, passthrough, realtime,
     receive::{Ask, receive},
     record::Outcome,
     relay::Relay,
@@ -39,8 +39,12 @@ pub(crate) async fn handle(
         Ok(caller) => flight.record.caller = caller,
         Err(refusal) => return answer::refusal(flight, &refusal),
     }
+    if endpoint == Endpoint::Realtime {
+        return answer::refusal(flight, &realtime::not_here());
+    }
     if let Some(through) = &line.through {
-        return passthrough::pass(flight, &snapshot, through, (headers, body), finish).await;
+        // Boxed: few requests are such calls, and all would be as large.
+        return Box::pin(passthrough::pass(flight, &snapshot, through, (headers, body), finish)).await;
     }
     if let Endpoint::Models(_) = endpoint {
         return match &line.named {
@@ -73,7 +77,7 @@ pub(crate) async fn handle(
     }
 }
 
-fn client_id(headers: &Headers) -> Option<Box<str>> {
+pub(crate) fn client_id(headers: &Headers) -> Option<Box<str>> {
     let id = headers.text("x-request-id").or_else(|| headers.text("x-client-request-id"))?;
     Some(id.get(..CLIENT_ID_MAX).unwrap_or(id).into())
 }
@@ -103,6 +107,7 @@ fn deliver(
                 Relay::bytes(flight, (queue, body, length), (timer, idle), (meter.into(), Outcome::Ok));
             stream_out(headers, relay.finish_alone(!snapshot.aborts(false)))
         }
+        Won::Session(_) => answer::refusal(flight, &realtime::not_here()),
         Won::Events(stream) => {
             dropped.extend_from_slice(&stream.dropped);
             let content = match ask.form {

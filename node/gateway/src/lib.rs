@@ -30,6 +30,7 @@ mod relay;
 mod answer;
 mod models;
 mod passthrough;
+mod realtime;
 
 // What a request carries along.
 mod body;
@@ -61,4 +62,5 @@ pub use endpoint::{Endpoint, Form, Named, RequestLine, Through};
 pub use explain::{Because, Candidate, Explanation, Question};
 pub use gateway::{Gateway, HostSecrets, OpenError, Options};
 pub use headers::{Headers, Lines};
+pub use realtime::Session;
 pub use worker::Worker;

@@ -51,11 +51,13 @@ pub enum Operation {
     Rerank,
     /// Embeddings of models on Bedrock.
     Invoke,
+    /// A session over WebSocket: OpenAI.
+    Realtime,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Chat,
         Self::Responses,
         Self::Messages,
@@ -77,6 +79,7 @@ impl Operation {
         Self::Embed,
         Self::Rerank,
         Self::Invoke,
+        Self::Realtime,
     ];
 
     /// To generate a message, whole or streamed.
@@ -129,6 +132,7 @@ impl Operation {
             Self::Embed => "embed",
             Self::Rerank => "rerank",
             Self::Invoke => "invoke",
+            Self::Realtime => "realtime",
         }
     }
 
@@ -140,7 +144,8 @@ impl Operation {
             | Self::Embeddings
             | Self::Moderations
             | Self::ImageGenerations
-            | Self::Speech => Dialect::OpenAiChat,
+            | Self::Speech
+            | Self::Realtime => Dialect::OpenAiChat,
             Self::Responses => Dialect::OpenAiResponses,
             Self::Messages | Self::StreamMessages | Self::CountTokens => Dialect::AnthropicMessages,
             Self::GenerateContent
@@ -199,6 +204,7 @@ impl Operation {
             Self::Embed => "/embed",
             Self::Rerank => "/rerank",
             Self::Invoke => "/model/{model}/invoke",
+            Self::Realtime => "/realtime?model={model}",
         }
     }
 }

@@ -1,13 +1,13 @@
 //! HTTP/1 as SDKs speak it: POSTs of a known length to the inference endpoints, one after the other. This is the hot
 //! path, so nothing stands between the socket and the pipeline. A connection on which anything else comes goes on with
-//! hyper, from that request on.
+//! hyper, from that request on; but for the one that switches to WebSocket, which hyper could only hand on across threads.
 
 use crate::serve::{
-    service::{Served, Shared},
+    service::{Served, Shared, Switched},
     stream::Stream,
 };
 use bytes::{BufMut, Bytes, BytesMut};
-use http::{Method, StatusCode, response::Parts};
+use http::{HeaderMap, Method, Response, StatusCode, response::Parts};
 use http_body::Body;
 use std::{
     cell::{Cell, RefCell},
@@ -19,8 +19,8 @@ use std::{
     task::{Context, Poll, ready},
     time::{Duration, SystemTime},
 };
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
-use trestle_gateway::{Cut, Headers, Lines, LocalBody, RequestBody, RequestLine};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use trestle_gateway::{Cut, Endpoint, Headers, Lines, LocalBody, RequestBody, RequestLine};
 
 /// Header lines; a request with more is hyper's to judge.
 const LINES_MAX: usize = 64;
@@ -62,6 +62,8 @@ enum Head {
     Partial,
     /// A request for us; what is behind its body.
     Post(Box<Post>, Bytes),
+    /// A request for a session, and what is behind it.
+    Switch(Box<(RequestLine, Lines)>, Bytes),
     /// Something else.
     Other,
 }
@@ -79,6 +81,18 @@ pub(super) async fn serve(stream: Stream, shared: &Rc<Shared>) -> Option<Stream>
                     return wire.close(refused).await;
                 }
             }
+            Head::Switch(request, behind) => {
+                wire.stream.borrow_mut().unread(&behind);
+                if let Some((head, session)) = open(&wire, shared, *request).await.ok()? {
+                    let mut stream = Rc::into_inner(wire)?.stream.into_inner();
+                    stream.write_all(&head).await.ok()?;
+                    session.run(stream).await;
+                    return None;
+                }
+                if shared.is_told() {
+                    return wire.close(false).await;
+                }
+            }
             Head::Other => return Rc::into_inner(wire).map(|wire| wire.stream.into_inner()),
             Head::Partial => return None,
         }
@@ -93,17 +107,48 @@ async fn exchange(wire: &Rc<Wire>, shared: &Rc<Shared>, post: Post) -> io::Resul
         0 => RequestBody::Bytes(first.freeze()),
         _ => RequestBody::Local(Box::new(Rest { wire: Rc::clone(wire), first: first.freeze() })),
     };
-    let mut answering = pin!(shared.serve_post(line, (Headers::Lines(lines), body)));
-    let answer = poll_fn(|cx| match answering.as_mut().poll(cx) {
+    let answering = pin!(shared.serve_post(line, (Headers::Lines(lines), body)));
+    let answer = unless_left(wire, answering).await?;
+    let keep = wire.left.get() == 0 && !shared.is_told();
+    respond(wire, answer, keep).await
+}
+
+/// Waits for an answer as long as the client does.
+async fn unless_left<T>(wire: &Wire, mut answering: Pin<&mut impl Future<Output = T>>) -> io::Result<T> {
+    poll_fn(|cx| match answering.as_mut().poll(cx) {
         Poll::Ready(answer) => Poll::Ready(Ok(answer)),
         Poll::Pending => wire.poll_left(cx).map(Err),
-    });
-    let (head, body) = answer.await?.into_parts();
-    let keep = wire.left.get() == 0 && !shared.is_told();
+    })
+    .await
+}
+
+/// Writes an answer; true if the connection can carry another.
+async fn respond(wire: &Wire, answer: Response<Served>, keep: bool) -> io::Result<bool> {
+    let (head, body) = answer.into_parts();
     let mut out = Output::new(&head, body.size_hint().exact(), keep);
     let mut body = pin!(body);
     poll_fn(|cx| out.poll(wire, body.as_mut(), cx)).await?;
     Ok(keep)
+}
+
+/// Opens a session, and the head that switches the connection to it; `None` if it was refused.
+async fn open(
+    wire: &Wire,
+    shared: &Shared,
+    (line, lines): (RequestLine, Lines),
+) -> io::Result<Option<(Vec<u8>, Switched)>> {
+    let opening = pin!(shared.serve_session(line, Headers::Lines(lines)));
+    let (headers, session) = match unless_left(wire, opening).await? {
+        Ok(opened) => opened,
+        Err(refused) => {
+            respond(wire, *refused, !shared.is_told()).await?;
+            return Ok(None);
+        }
+    };
+    let mut head = b"HTTP/1.1 101 Switching Protocols\r\n".to_vec();
+    write_headers(&headers, &mut head);
+    head.extend_from_slice(b"\r\n");
+    Ok(Some((head, session)))
 }
 
 impl Wire {
@@ -131,7 +176,7 @@ impl Wire {
                 // Only a line's end can be the head's: one that dribbles in is not parsed again for each byte.
                 if read.contains(&b'\n') { parse(partial) } else { Head::Partial }
             };
-            if let Head::Post(..) = head {
+            if let Head::Post(..) | Head::Switch(..) = head {
                 return Some(head);
             }
             if fresh {
@@ -195,7 +240,11 @@ fn parse(bytes: &[u8]) -> Head {
         Ok(httparse::Status::Partial) => return Head::Partial,
         Err(_) => return Head::Other,
     };
-    let line = match RequestLine::find(&Method::POST, request.path.unwrap_or_default()) {
+    let path = request.path.unwrap_or_default();
+    if request.method == Some("GET") && is_switch(request.headers) {
+        return switch(path, &request, (bytes, end)).unwrap_or(Head::Other);
+    }
+    let line = match RequestLine::find(&Method::POST, path) {
         Some(Ok(line)) if request.method == Some("POST") && request.version == Some(1) => line,
         _ => return Head::Other,
     };
@@ -207,6 +256,21 @@ fn parse(bytes: &[u8]) -> Head {
     let mut body = BytesMut::with_capacity(length.min(TRUSTED) as usize);
     body.extend_from_slice(first);
     Head::Post(Box::new(Post { line, lines, length, first: body }), Bytes::copy_from_slice(behind))
+}
+
+/// Whether a request would have its connection switched to WebSocket, and has no body.
+fn is_switch(headers: &[httparse::Header<'_>]) -> bool {
+    let has = |name: &str| headers.iter().any(|header| header.name.eq_ignore_ascii_case(name));
+    has("upgrade") && has("sec-websocket-key") && !has("content-length") && !has("transfer-encoding")
+}
+
+/// A request for a session, if the path is that of one.
+fn switch(path: &str, request: &httparse::Request<'_, '_>, (bytes, end): (&[u8], usize)) -> Option<Head> {
+    let found = RequestLine::find(&Method::GET, path)?.ok();
+    let line = found.filter(|line| line.endpoint == Endpoint::Realtime && request.version == Some(1))?;
+    let lines = request.headers.iter().map(|header| (header.name, header.value));
+    let lines = Lines::new(&bytes[..end], lines)?;
+    Some(Head::Switch(Box::new((line, lines)), Bytes::copy_from_slice(&bytes[end..])))
 }
 
 /// The length of the body, if it is told once, in digits, and nothing else is said about it or the connection.
@@ -286,18 +350,13 @@ impl Output {
         text.push(b' ');
         text.extend_from_slice(head.status.canonical_reason().unwrap_or_default().as_bytes());
         text.extend_from_slice(b"\r\n");
-        for (name, value) in &head.headers {
-            text.extend_from_slice(name.as_str().as_bytes());
-            text.extend_from_slice(b": ");
-            text.extend_from_slice(value.as_bytes());
-            text.extend_from_slice(b"\r\n");
-        }
+        write_headers(&head.headers, &mut text);
         // Writing to a vector cannot fail.
         let _ = match length {
             // These have no body, and must not speak of one.
             _ if bodiless => Ok(()),
             Some(length) => write!(text, "content-length: {length}\r\n"),
-            None => text.write_all(b"transfer-encoding: chunked\r\n"),
+            None => write!(text, "transfer-encoding: chunked\r\n"),
         };
         text.extend_from_slice(b"date: ");
         DATE.with_borrow_mut(|date| text.extend_from_slice(date.now()));
@@ -369,6 +428,15 @@ impl Output {
     }
 }
 
+fn write_headers(headers: &HeaderMap, text: &mut Vec<u8>) {
+    for (name, value) in headers {
+        text.extend_from_slice(name.as_str().as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value.as_bytes());
+        text.extend_from_slice(b"\r\n");
+    }
+}
+
 thread_local! {
     static DATE: RefCell<Date> = const { RefCell::new(Date { second: 0, text: Vec::new() }) };
 }
@@ -417,6 +485,26 @@ mod tests {
     }
 
     #[test]
+    fn answers_without_a_body_do_not_speak_of_one() {
+        for (status, length, expected) in [
+            (204, None, ""),
+            (304, Some(0), ""),
+            (200, Some(0), "content-length: 0\r\n"),
+            (200, None, "transfer-encoding: chunked\r\n"),
+        ] {
+            let (head, ()) = http::Response::builder().status(status).body(()).unwrap().into_parts();
+            let out = super::Output::new(&head, length, true);
+            let text = String::from_utf8(out.text).unwrap();
+            let behind = text.split_once("\r\n").unwrap().1;
+            assert!(behind.starts_with(&format!("{expected}date: ")), "{text}");
+            assert_eq!(
+                (out.ended, out.chunked),
+                (!expected.starts_with("transfer"), expected.starts_with("transfer"))
+            );
+        }
+    }
+
+    #[test]
     fn all_that_is_unusual_is_left_to_hyper() {
         for lines in [
             "",
@@ -446,6 +534,19 @@ mod tests {
             ("/v1/chat/completions", "http://a/v1/chat/completions"),
         ] {
             assert!(matches!(parse(good.replacen(from, to, 1).as_bytes()), Head::Other), "{from} to {to}");
+        }
+        let session = |path: &str, lines: &str| {
+            format!("GET {path} HTTP/1.1\r\nupgrade: websocket\r\nsec-websocket-key: k\r\n{lines}\r\n\x01")
+        };
+        let head = parse(session("/v1/realtime?model=m", "").as_bytes());
+        assert!(matches!(head, Head::Switch(_, behind) if behind == b"\x01"[..]));
+        for (path, lines) in [
+            ("/v1/models", ""),
+            ("/other", ""),
+            ("/v1/realtime", "content-length: 1\r\n"),
+            ("/v1/realtime", "transfer-encoding: chunked\r\n"),
+        ] {
+            assert!(matches!(parse(session(path, lines).as_bytes()), Head::Other), "{path} {lines}");
         }
         let many = usual(&("a: b\r\n".repeat(super::LINES_MAX) + "content-length: 5\r\n"));
         assert!(matches!(parse(many.as_bytes()), Head::Other));

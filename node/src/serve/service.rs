@@ -4,11 +4,12 @@ use crate::{
     admin,
     serve::{
         front::Place,
+        stream::Stream,
         vitals::{Running, Vitals},
     },
 };
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header::ALLOW};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header::ALLOW};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use std::{
@@ -18,7 +19,7 @@ use std::{
     rc::Rc,
     task::{Context, Poll},
 };
-use trestle_gateway::{Answer, Cut, Headers, RequestBody, RequestLine, Worker};
+use trestle_gateway::{Answer, Cut, Headers, RequestBody, RequestLine, Session, Worker};
 
 /// What the requests of one connection share.
 pub(super) struct Shared {
@@ -54,6 +55,21 @@ impl Shared {
         let answer = self.worker.handle(line, request).await;
         running.answered();
         answer.map(|body| Served { body, _running: running })
+    }
+
+    /// Opens a session on the connection, which carries it alone from then on; or the answer that refuses it.
+    pub(super) async fn serve_session(
+        &self,
+        line: RequestLine,
+        headers: Headers,
+    ) -> Result<(HeaderMap, Switched), Box<Response<Served>>> {
+        let mut running = self.vitals.begin();
+        let opened = self.worker.open_session(line, headers).await;
+        running.answered();
+        match opened {
+            Ok((headers, session)) => Ok((headers, Switched { session, running })),
+            Err(refused) => Err(Box::new(refused.map(|body| Served { body, _running: running }))),
+        }
     }
 
     /// Whether the connection was told to end with what runs.
@@ -103,6 +119,20 @@ impl Shared {
         let mut answer = self.worker.refuse(path, StatusCode::METHOD_NOT_ALLOWED, &message);
         answer.headers_mut().insert(ALLOW, HeaderValue::from_static(method));
         answer
+    }
+}
+
+/// A session that is open; the request runs until it is over.
+pub(super) struct Switched {
+    session: Session,
+    running: Running,
+}
+
+impl Switched {
+    /// Runs it on the connection that has switched.
+    pub(super) async fn run(self, stream: Stream) {
+        self.session.run(stream).await;
+        drop(self.running);
     }
 }
 

@@ -44,6 +44,21 @@ impl Usage {
         }
     }
 
+    /// What two answers cost together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            cache_write_1h: self.cache_write_1h.saturating_add(other.cache_write_1h),
+            output: self.output.saturating_add(other.output),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+            audio_input: self.audio_input.saturating_add(other.audio_input),
+            audio_output: self.audio_output.saturating_add(other.audio_output),
+        }
+    }
+
     /// Input and output.
     pub const fn total(&self) -> u64 {
         self.input.saturating_add(self.output)

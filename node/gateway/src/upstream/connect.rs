@@ -55,9 +55,24 @@ pub(crate) struct Connected {
     pub(crate) via: Option<Rc<Via>>,
 }
 
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    /// Requests, by any version of HTTP.
+    Http,
+    /// HTTP/1 until it switches to WebSocket.
+    WebSocket,
+}
+
 /// Connects, through the proxy of the provider if it has one.
-pub(crate) async fn connect(origin: &Origin, config: &ProviderConfig) -> Result<Connected, ConnectError> {
+pub(crate) async fn connect(
+    origin: &Origin,
+    config: &ProviderConfig,
+    speaks: Speaks,
+) -> Result<Connected, ConnectError> {
     let ca = config.tls_ca.as_deref();
+    // What is no HTTP any more goes through a proxy in a tunnel.
+    let tunnelled = origin.tls || speaks == Speaks::WebSocket;
     let (mut io, via) = match &config.proxy {
         None => {
             let tcp = connect_tcp(origin, config.private_addresses).await?;
@@ -65,20 +80,24 @@ pub(crate) async fn connect(origin: &Origin, config: &ProviderConfig) -> Result<
             (Stream::Plain(tcp), None)
         }
         Some(proxy) => {
-            let via = (!origin.tls).then(|| Rc::new(proxy::via(proxy, origin)));
+            let via = (!tunnelled).then(|| Rc::new(proxy::via(proxy, origin)));
             (proxy::dial(proxy, ca).await?, via)
         }
     };
+    if let Some(proxy) = config.proxy.as_ref().filter(|_| tunnelled) {
+        proxy::tunnel(&mut io, proxy, origin).await?;
+    }
     if !origin.tls {
         return Ok(Connected { io, http2: config.http2_prior_knowledge, via });
-    }
-    if let Some(proxy) = &config.proxy {
-        proxy::tunnel(&mut io, proxy, origin).await?;
     }
     let name = config.tls_server_name.as_deref().unwrap_or(&origin.host).to_owned();
     let name =
         ServerName::try_from(name).map_err(|_| ConnectError::Config("tls.server_name is not a host name"))?;
-    let client = TlsConnector::from(tls::client_config(ca).map_err(ConnectError::Config)?);
+    let client = match speaks {
+        Speaks::Http => tls::client_config(ca),
+        Speaks::WebSocket => tls::http1_config(ca),
+    };
+    let client = TlsConnector::from(client.map_err(ConnectError::Config)?);
     let (io, http2) = match io {
         Stream::Plain(tcp) => {
             let stream = client.connect(name, tcp).await.map_err(ConnectError::Connect)?;

@@ -3,7 +3,7 @@
 
 use super::{Head, Keep, Outgoing, chunked::Chunked, connect::Io, incoming::Broken, proxy::Via};
 use bytes::Bytes;
-use http::{Method, Request, StatusCode};
+use http::{Method, Request, StatusCode, header::UPGRADE};
 use smallvec::SmallVec;
 use std::{
     cell::RefCell,
@@ -57,12 +57,18 @@ pub(super) struct Connection {
 struct Asked {
     /// An answer to `HEAD` says what it would have, and has no body.
     head_alone: bool,
+    /// The connection is to go on in another protocol.
+    switches: bool,
     keep: Keep,
 }
 
 impl Asked {
     fn by(request: &Request<Outgoing>) -> Self {
-        Self { head_alone: *request.method() == Method::HEAD, keep: request.body().keep() }
+        Self {
+            head_alone: *request.method() == Method::HEAD,
+            switches: request.headers().contains_key(UPGRADE),
+            keep: request.body().keep(),
+        }
     }
 }
 
@@ -247,10 +253,11 @@ fn parse_head(mut bytes: &[u8], asked: Asked) -> Result<Option<Answer>, CallErro
         };
         let status = parsed.code.and_then(|code| StatusCode::from_u16(code).ok());
         let status = status.ok_or(CallError::Malformed("its status is none"))?;
-        if status == StatusCode::SWITCHING_PROTOCOLS {
+        let switched = status == StatusCode::SWITCHING_PROTOCOLS;
+        if switched && !asked.switches {
             return Err(CallError::Malformed("it switches to another protocol"));
         }
-        if status.is_informational() {
+        if status.is_informational() && !switched {
             bytes = &bytes[length..];
             continue;
         }
@@ -287,6 +294,7 @@ fn answer(
         }
     }
     let framing = match (coded, length) {
+        _ if status == StatusCode::SWITCHING_PROTOCOLS => Framing::UntilClosed,
         _ if asked.head_alone || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) => {
             Framing::Ended
         }
@@ -375,6 +383,11 @@ impl Body {
     /// Whether all of it has been handed out.
     pub(super) fn is_ended(&self) -> bool {
         matches!(self.framing, Framing::Ended) && self.first.is_empty()
+    }
+
+    /// The connection after it has switched to another protocol, and what was read of that already.
+    pub(super) fn into_io(self) -> (Io, Bytes) {
+        (self.io, self.first)
     }
 
     /// The connection, if it can carry another call.

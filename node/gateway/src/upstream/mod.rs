@@ -13,9 +13,9 @@ mod pool;
 mod proxy;
 mod tls;
 
-pub(crate) use connect::ConnectError;
+pub(crate) use connect::{ConnectError, Io};
 pub(crate) use head::{Head, Keep};
 pub(crate) use incoming::{Broken, Incoming, Source};
 pub(crate) use inflate::{Encoding, Inflate, InflateError};
 pub(crate) use outgoing::Outgoing;
-pub(crate) use pool::{Pool, SendError, send};
+pub(crate) use pool::{Pool, SendError, Switched, send, switch};

@@ -3,12 +3,13 @@
 
 use super::{
     ConnectError, Head, Outgoing,
-    connect::{self, Connected},
+    connect::{self, Connected, Io, Speaks},
     http1, http2,
     incoming::Source,
 };
 use crate::state::ProviderState;
-use http::Request;
+use bytes::Bytes;
+use http::{Request, StatusCode};
 use std::{
     cell::RefCell,
     collections::VecDeque,
@@ -187,12 +188,40 @@ pub(crate) async fn send(
     }
 }
 
+/// What an answer made of a connection that was asked to switch.
+pub(crate) enum Switched {
+    /// It speaks the other protocol; what was read of that already.
+    Yes(Io, Bytes),
+    /// It does not; the body of the answer.
+    No(Source),
+}
+
+/// Asks on a connection of its own to switch to WebSocket.
+pub(crate) async fn switch(
+    pool: &Rc<RefCell<Pool>>,
+    (origin, config): (&Origin, &ProviderConfig),
+    request: &Request<Outgoing>,
+) -> Result<(Head, Switched), SendError> {
+    pool.borrow_mut().keep_for(origin, config);
+    let connecting = connect::connect(origin, config, Speaks::WebSocket);
+    let connected = tokio::time::timeout(config.times.connect, connecting).await;
+    let Connected { io, via, .. } = connected.unwrap_or(Err(ConnectError::Timeout))?;
+    pool.borrow().state.connections.fetch_add(1, Relaxed);
+    let called = http1::Connection::new(io, via).call(request).await;
+    let (head, body) = called.map_err(|error| SendError::Broken(error.into()))?;
+    if head.status == StatusCode::SWITCHING_PROTOCOLS {
+        let (io, first) = body.into_io();
+        return Ok((head, Switched::Yes(io, first)));
+    }
+    Ok((head, Switched::No(Source::alone(body, Rc::clone(pool)))))
+}
+
 async fn open(
     pool: &Rc<RefCell<Pool>>,
     (origin, config): (&Origin, &ProviderConfig),
 ) -> Result<Ready, ConnectError> {
     let connecting = async {
-        let Connected { io, http2, via } = connect::connect(origin, config).await?;
+        let Connected { io, http2, via } = connect::connect(origin, config, Speaks::Http).await?;
         pool.borrow().state.connections.fetch_add(1, Relaxed);
         if !http2 {
             return Ok(Ready::Alone(http1::Connection::new(io, via)));

@@ -33,7 +33,7 @@ pub(super) async fn dial(proxy: &Proxy, ca: Option<&str>) -> Result<Io, ConnectE
     }
     let name = ServerName::try_from(proxy.origin.host.to_string())
         .map_err(|_| ConnectError::Config("proxy has a name that no certificate can have"))?;
-    let client = tls::proxy_config(ca).map_err(ConnectError::Config)?;
+    let client = tls::http1_config(ca).map_err(ConnectError::Config)?;
     let stream = TlsConnector::from(client).connect(name, tcp).await.map_err(ConnectError::Connect)?;
     Ok(Stream::Tls(Box::new(stream)))
 }

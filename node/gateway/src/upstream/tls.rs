@@ -24,8 +24,8 @@ fn config(roots: RootCertStore) -> ClientConfig {
     config
 }
 
-/// The same for a proxy, which speaks HTTP/1.
-pub(crate) fn proxy_config(extra: Option<&str>) -> Result<Arc<ClientConfig>, &'static str> {
+/// The same for what speaks HTTP/1 alone: proxies, and what switches from there to WebSocket.
+pub(crate) fn http1_config(extra: Option<&str>) -> Result<Arc<ClientConfig>, &'static str> {
     let mut config = ClientConfig::clone(&*client_config(extra)?);
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))

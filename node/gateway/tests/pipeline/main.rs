@@ -14,6 +14,7 @@ mod pass;
 mod passthrough;
 mod proxies;
 mod proxy;
+mod realtime;
 mod responses_and_cohere;
 mod streams;
 mod support;

@@ -3,6 +3,7 @@
 use crate::{
     issuer::{Answer, Server},
     proxy::Proxy,
+    realtime,
     support::{Whole, chat, until, whole},
 };
 use http::HeaderMap;
@@ -127,4 +128,21 @@ async fn credentials_are_fetched_through_the_proxy_as_well() {
     let answer = ask(&gateway, false).await;
     assert_eq!(answer.status, 200, "{} {:?}", answer.text(), proxy.heads());
     gateway.stop();
+}
+
+#[tokio::test]
+async fn sessions_go_through_a_tunnel_whatever_the_provider_speaks() {
+    for to_tls in [false, true] {
+        let proxy = Proxy::plain().await;
+        let (mock, url, cert) = mock(to_tls);
+        let gateway = Gateway::open(&document(&url, &proxy.url("pass%20word"), &cert)).unwrap();
+        let mut socket = realtime::session(&gateway, "a/gpt-realtime").await;
+        assert_eq!(realtime::respond(&mut socket).await, "HelloHelloHello");
+        let heads = proxy.heads();
+        let host = url.split("://").nth(1).unwrap();
+        assert!(heads.len() == 1 && heads[0].starts_with(&format!("CONNECT {host} ")), "{heads:?}");
+        assert_eq!(mock.requests().len(), 1);
+        drop(socket);
+        gateway.stop();
+    }
 }

@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use trestle_bench::mock::{Mock, Options, Pem};
 use trestle_gateway::{Gateway, Headers};
 
-fn tls_mock() -> (Mock, String) {
+pub(crate) fn tls_mock() -> (Mock, String) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let cert = made.cert.pem();
     let pem = Pem { cert: cert.clone().into(), key: made.signing_key.serialize_pem().into() };
