@@ -8,6 +8,8 @@ use trestle_dialect::{Category, Fault, Refusal, RefusalKind};
 const BAD_KEY: Duration = Duration::from_secs(60);
 /// A rate-limited key without a hint is left out this long.
 const UNKNOWN_RESET: Duration = Duration::from_secs(5);
+/// A hint of no time at all would have the same key picked again at once, without end.
+const BENCH_MIN: Duration = Duration::from_millis(100);
 /// No hint keeps a key out for longer.
 const BENCH_MAX: Duration = Duration::from_secs(3600);
 
@@ -134,7 +136,7 @@ fn judge(category: Category, retry_after: Option<Duration>) -> (&'static str, Ne
         Category::Authentication => ("bad_credentials", Next::OtherKey(BAD_KEY)),
         Category::Quota => ("quota_exhausted", Next::OtherKey(BAD_KEY)),
         Category::RateLimit => {
-            ("rate_limited", Next::OtherKey(retry_after.unwrap_or(UNKNOWN_RESET).min(BENCH_MAX)))
+            ("rate_limited", Next::OtherKey(retry_after.unwrap_or(UNKNOWN_RESET).clamp(BENCH_MIN, BENCH_MAX)))
         }
         Category::Overloaded => ("overloaded", Next::Again),
         Category::Timeout => ("upstream_timeout", Next::Again),
@@ -177,6 +179,7 @@ mod tests {
         );
         assert_eq!(judge(Category::RateLimit, None), ("rate_limited", Next::OtherKey(UNKNOWN_RESET)));
         assert_eq!(judge(Category::RateLimit, Some(Duration::MAX)).1, Next::OtherKey(BENCH_MAX));
+        assert_eq!(judge(Category::RateLimit, Some(Duration::ZERO)).1, Next::OtherKey(BENCH_MIN));
     }
 
     #[test]

@@ -276,3 +276,11 @@ async fn a_slow_provider_fills_its_own_queue_and_nobody_elses() {
     }
     assert_eq!((bed.metric("trestle_provider_in_flight"), bed.metric("trestle_provider_queue")), (0.0, 0.0));
 }
+
+#[tokio::test]
+async fn a_rate_limit_that_ends_at_once_is_not_asked_again_without_end() {
+    let bed = Bed::new("");
+    let answer = bed.chat("a/gpt-4o-mini+status=429+retry_after=0").await;
+    assert_eq!(answer.status, 429, "{}", answer.text());
+    assert_eq!(bed.a.requests().len(), 3, "once, and two retries");
+}
