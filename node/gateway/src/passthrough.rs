@@ -115,8 +115,7 @@ pub(crate) async fn pass(
     flight.record.bytes_in = body.len() as u64;
     flight.record.target = Some(Arc::clone(&target));
     let mut timer = Timer::new(flight.started + target.times.total);
-    // Until it is known to be a stream it is a buffered answer.
-    finish.set(!snapshot.aborts(false));
+    finish.set(!aborts(snapshot, &through.method, Answered::InPart));
     let mut sent = HeaderMap::with_capacity(12);
     prepare::forward(&headers, ASKED.iter().chain(&target.provider.forward_headers), &mut sent);
     let body = Outgoing::new([body].into_iter().collect()).keeping_all();
@@ -132,6 +131,20 @@ pub(crate) async fn pass(
         Ok(passed) => deliver((flight, snapshot), &call, passed, timer),
         Err(failed) => lost(flight, &failed, None),
     }
+}
+
+/// How far an answer is when its client leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answered {
+    /// It is a stream.
+    Streaming,
+    /// It is not known to be one.
+    InPart,
+}
+
+/// Whether a call ends when its client leaves: a stream does, and what only reads, as nobody bills that.
+fn aborts(snapshot: &Snapshot, method: &Method, answered: Answered) -> bool {
+    snapshot.aborts(method.is_safe() || answered == Answered::Streaming)
 }
 
 /// Where the call goes, if the caller and the document allow it.
@@ -311,7 +324,8 @@ fn deliver(
         };
         let length = head.length.filter(|_| !is_expanded(&head));
         let relay = Relay::bytes(flight, (queue, body, length), (timer, call.target.times.idle), (tap, good));
-        stream_out(headers, relay.finish_alone(!snapshot.aborts(head.is_events)))
+        let answered = if head.is_events { Answered::Streaming } else { Answered::InPart };
+        stream_out(headers, relay.finish_alone(!aborts(snapshot, &call.method, answered)))
     };
     *response.status_mut() = status;
     response

@@ -387,3 +387,21 @@ async fn what_may_have_been_done_is_not_done_twice() {
         assert_eq!(taken.load(SeqCst), calls, "{method}: {}", answer.text());
     }
 }
+
+#[tokio::test]
+async fn a_client_that_leaves_ends_what_only_reads() {
+    let bed = with("'* /**'");
+    let body = chat("gpt-4o-mini+delay_ms=500").to_string();
+    for (method, path, ends) in [("POST", "chat/completions", "done"), ("GET", "models/m+silent", "aborted")]
+    {
+        bed.a.clear();
+        let asked = format!("{method} /passthrough/a/{path}");
+        tokio::select! {
+            answered = call(&bed, &asked, &[], body.clone()) => panic!("{}", answered.text()),
+            () = until("the call is there", || bed.a.in_flight() == 1) => {}
+        }
+        until("it ends", || bed.a.in_flight() == 0).await;
+        let seen = only(&bed.a);
+        assert_eq!((seen.done, seen.aborted), (ends == "done", ends == "aborted"), "{method}");
+    }
+}
