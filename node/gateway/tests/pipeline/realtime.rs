@@ -448,7 +448,8 @@ settings: {{ require_keys: false }}
 
 #[tokio::test]
 async fn messages_count_among_the_bytes_in_flight() {
-    let bed = Bed::new("settings: { require_keys: false, buffered_bytes_max: 100000 }");
+    let bed =
+        Bed::new("settings: { require_keys: false, body_bytes_max: 100000, buffered_bytes_max: 100000 }");
     let mut socket = open(&bed, "a/gpt-realtime").await;
     for _ in 0..3 {
         socket.send(Message::Binary(vec![0; 90_000].into())).await.unwrap();
