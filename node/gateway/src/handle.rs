@@ -46,9 +46,6 @@ pub(crate) async fn handle(
     if endpoint == Endpoint::Realtime {
         return answer::refusal(flight, &realtime::not_here());
     }
-    if endpoint == Endpoint::Realtime {
-        return answer::refusal(flight, &realtime::not_here());
-    }
     if let Some(through) = &line.through {
         // Boxed: few requests are such calls, and all would be as large.
         return Box::pin(passthrough::pass(flight, &snapshot, through, (headers, body), finish)).await;
