@@ -17,6 +17,7 @@ mod control;
 mod encode;
 mod endpoint;
 mod gemini;
+mod kept;
 mod listen;
 mod openai;
 mod record;

@@ -37,6 +37,11 @@ impl Snapshot {
         self.by_pattern(name).or_else(|| self.by_bare_name(name))
     }
 
+    /// A provider, whatever the model: for what is asked of an account.
+    pub fn account(&self, provider: &Arc<ProviderConfig>) -> Arc<TargetConfig> {
+        Arc::new(TargetConfig::plain(provider, "", &self.catalog, Listed::No))
+    }
+
     fn target(&self, provider: &Arc<ProviderConfig>, model: &str) -> Arc<TargetConfig> {
         let name = format!("{}/{model}", provider.name);
         match self.direct.get(name.as_str()) {

@@ -31,9 +31,14 @@ pub use codec::{
     outbound,
 };
 
+mod batch;
 mod body;
 mod dropped;
 pub mod embed;
+pub use batch::{batch_models, name_batch_models};
+
+pub mod stored;
+pub use stored::Stored;
 
 mod edit;
 mod fault;

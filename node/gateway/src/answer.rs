@@ -77,7 +77,9 @@ pub(crate) fn head(flight: &Flight, content: Content, dropped: &[String]) -> Hea
     }
     if let Some(target) = &record.target {
         set(&mut headers, PROVIDER, &target.provider.name);
-        set(&mut headers, MODEL, &target.model);
+        if !target.model.is_empty() {
+            set(&mut headers, MODEL, &target.model);
+        }
         let attempts = record.attempts.len() + usize::from(record.status < 400);
         headers.insert(ATTEMPTS, HeaderValue::from(attempts));
     }
@@ -141,7 +143,7 @@ pub(crate) fn refusal(mut flight: Flight, refusal: &Refusal) -> Response<Answer>
         status: refusal.kind.status(),
         category: refusal.kind.category(),
         message: &refusal.message,
-        code: Some(refusal.kind.name()),
+        code: Some(refusal.code.unwrap_or(refusal.kind.name())),
         param: refusal.param.as_deref(),
         attempts: &refusal.attempts,
         request_id: &id,

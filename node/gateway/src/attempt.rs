@@ -1,12 +1,13 @@
 //! Walks the plan: for each target prepare, wait for a slot, send, classify; next key, again, next target or stop.
 
 use crate::{
-    Endpoint, Form,
+    Act, Endpoint, Form,
     budget::Held,
     cause::{Failed, Next},
     embed::Embeds,
     fetch::Fetch,
     flight::Flight,
+    ids::Minter,
     inspect,
     meter::Meter,
     mock,
@@ -14,6 +15,7 @@ use crate::{
     prepare::{self, Prepared},
     receive::Ask,
     state::{self, Slot},
+    stored,
     stream::{Stream, Translation},
     timer::{Expired, Timer},
     upstream::{self, Encoding, Head, Incoming, Outgoing, Source},
@@ -29,7 +31,7 @@ use std::{
 };
 use trestle_config::{ProviderKind, Settings, TargetConfig};
 use trestle_dialect::{
-    Attempt, Category, Dialect, Framing, Look, StreamContext, inbound, ir::Usage, json, outbound,
+    Attempt, Category, Dialect, Framing, Look, Stored, StreamContext, inbound, ir::Usage, json, outbound,
 };
 use trestle_provider::Operation;
 
@@ -196,6 +198,7 @@ impl Walk<'_> {
                         Err(_) => return Err(failed),
                     }
                 }
+                Next::Again if may_be_made(self.ask, &failed) => return Err(failed),
                 Next::Again => failed.retry_after.unwrap_or(backoff),
             };
             if again >= retries.max || pause > retries.backoff_max || pause >= self.timer.left() {
@@ -208,7 +211,8 @@ impl Walk<'_> {
 
     /// A key that can be used. What is still being fetched is waited for only where there is no other target.
     fn pick(&self, target: &Target<'_>) -> Result<Picked, Failed> {
-        let mut picked = pick(&target.config.provider, &target.local, self.flight.worker.chance());
+        let mut picked =
+            pick(&target.config.provider, &target.local, self.flight.worker.chance(), self.ask.pin.as_ref());
         if let Err(failed) = &mut picked
             && failed.cause == "credentials_pending"
             && target.last
@@ -225,7 +229,7 @@ impl Walk<'_> {
             return Box::pin(self.embed(target, picked, (ours, theirs))).await;
         }
         let (head, body) = self.reach(target, picked, &target.prepared.body).await?;
-        self.answer(target, head, body).await
+        self.answer(target, picked, (head, body)).await
     }
 
     /// One call, to the head of a success.
@@ -259,15 +263,12 @@ impl Walk<'_> {
                 self.timer.within(answering.as_mut()).await.map_err(timed_out)?
             }
             ProviderKind::Remote(remote) => {
-                let path =
-                    remote.endpoint(target.prepared.operation, &target.config.model).ok_or_else(|| {
-                        let message = format!(
-                            "the provider {} does not offer {}",
-                            provider.name,
-                            self.ask.endpoint.name()
-                        );
-                        Failed::new("unsupported", Next::Onward, message)
-                    })?;
+                let path = remote.endpoint(target.prepared.operation, &target.config.model);
+                let path = path.and_then(|path| stored::path(self.ask, path)).ok_or_else(|| {
+                    let message =
+                        format!("the provider {} does not offer {}", provider.name, self.ask.endpoint.name());
+                    Failed::new("unsupported", Next::Onward, message)
+                })?;
                 let request = prepare::request(
                     (self.ask, &target.prepared, body),
                     provider,
@@ -292,8 +293,8 @@ impl Walk<'_> {
         let mut body = Incoming::new(source, head.encoding, self.settings.body_bytes_max, slot)?;
         if !head.status.is_success() {
             let (parts, _, _held) = self.collect(&mut body, FAULT_BYTES_MAX).await?;
-            let mut fault =
-                outbound(target.prepared.dialect).decode_fault(head.status.as_u16(), &joined(parts));
+            let body = with_our_id(self.ask, joined(parts));
+            let mut fault = outbound(target.prepared.dialect).decode_fault(head.status.as_u16(), &body);
             if let Some(kind) = &head.error_type {
                 fault = fault.with_type(kind);
             }
@@ -305,9 +306,14 @@ impl Walk<'_> {
         Ok((head, body))
     }
 
-    async fn answer(&mut self, target: &Target<'_>, head: Head, body: Incoming) -> Result<Won, Failed> {
-        if self.ask.endpoint == Endpoint::Pass(Operation::Speech) {
-            // Sound, or events with sound in them.
+    async fn answer(
+        &mut self,
+        target: &Target<'_>,
+        picked: &Picked,
+        (head, body): (Head, Incoming),
+    ) -> Result<Won, Failed> {
+        if self.ask.endpoint.is_opaque() {
+            // Sound, events with sound in them, or a file.
             let events = head.is_events.then(|| Framing::Sse.media_type().into());
             let media_type = events.or_else(|| head.media_type.clone());
             let (queue, length, meter) = (VecDeque::new(), length(&head), target.prepared.meter());
@@ -316,6 +322,7 @@ impl Walk<'_> {
         match (self.ask.stream, head.is_events) {
             (true, true) => {
                 let stream = Stream::new(body, target.prepared.dialect.framing(), self.translation(target));
+                let stream = stream.with_ids(self.minter(target, picked));
                 let stream = match (self.ask.form, self.ask.endpoint) {
                     (Form::Array, _) => stream.in_array(),
                     // Of others no end is known but that of their bytes.
@@ -325,7 +332,7 @@ impl Walk<'_> {
                 let commit = Box::pin(inspect::commit(stream, self.flight, self.timer));
                 Ok(Won::Events(Box::new(commit.await?)))
             }
-            (false, false) => self.whole(target, &head, body).await,
+            (false, false) => self.whole(target, picked, (&head, body)).await,
             (true, false) => Err(Failed::malformed("the provider did not answer with a stream")),
             (false, true) => Err(Failed::malformed("the provider answered with a stream")),
         }
@@ -343,6 +350,24 @@ impl Walk<'_> {
         Translation::Same { codec: outbound(theirs), strip_usage: !self.ask.wants_usage, look }
     }
 
+    /// What seals the ids in the answer of this route, where it has some.
+    fn minter(&self, target: &Target<'_>, picked: &Picked) -> Option<Minter> {
+        let stored = match self.ask.endpoint {
+            Endpoint::Stored(_, Act::InputItems) => return None,
+            Endpoint::Stored(stored, _) => stored,
+            Endpoint::Generate(Dialect::OpenAiResponses)
+                if target.prepared.dialect == Dialect::OpenAiResponses =>
+            {
+                Stored::Response
+            }
+            _ => return None,
+        };
+        let provider = Arc::clone(&target.config.provider);
+        // The built-in mock keeps nothing.
+        let ids = self.ask.ids.clone().filter(|_| matches!(provider.kind, ProviderKind::Remote(_)))?;
+        Some(Minter { ids, stored, provider, credential: Arc::clone(&picked.credential) })
+    }
+
     pub(crate) fn context(&self) -> StreamContext {
         StreamContext {
             request_id: self.flight.id(),
@@ -354,17 +379,24 @@ impl Walk<'_> {
     }
 
     /// Reads an answer that is not a stream. Up to a bound it is read whole and checked before the client sees a byte.
-    async fn whole(&mut self, target: &Target<'_>, head: &Head, mut body: Incoming) -> Result<Won, Failed> {
+    async fn whole(
+        &mut self,
+        target: &Target<'_>,
+        picked: &Picked,
+        (head, mut body): (&Head, Incoming),
+    ) -> Result<Won, Failed> {
         let (ours, theirs) = (self.ask.dialect(), target.prepared.dialect);
         let same = ours == theirs || !matches!(self.ask.endpoint, Endpoint::Generate(_));
         let meter = target.prepared.meter();
         if let Some(input) = head.input_tokens {
             self.flight.usage(Usage { input, ..Usage::default() });
         }
-        let max = if same { WHOLE_BYTES_MAX } else { self.settings.body_bytes_max as usize };
+        let ids = self.minter(target, picked);
+        let in_parts = same && ids.is_none();
+        let max = if in_parts { WHOLE_BYTES_MAX } else { self.settings.body_bytes_max as usize };
         let (parts, complete, _held) = self.collect(&mut body, max).await?;
         if !complete {
-            if !same {
+            if !in_parts {
                 return Err(Failed::malformed("the provider's answer is too large to be translated"));
             }
             let length = length(head);
@@ -373,11 +405,17 @@ impl Walk<'_> {
         let bytes = joined(parts);
         let codec = outbound(theirs);
         if same {
-            let usage = json::Raw::outline(&bytes, meter.member())
-                .map_err(|_| Failed::malformed("the provider's answer is not JSON"))?;
-            if let Some(usage) = usage.and_then(|usage| meter.read(usage)) {
+            let usage = json::Raw::outline(&bytes, meter.member()).map_err(|_| not_json())?;
+            // What is kept was counted when it was made.
+            if let Some(usage) = usage.and_then(|usage| meter.read(usage))
+                && !matches!(self.ask.endpoint, Endpoint::Stored(..))
+            {
                 self.flight.usage(usage);
             }
+            let bytes = match ids {
+                Some(ids) => ids.whole(&bytes).map_err(|_| not_json())?,
+                None => bytes,
+            };
             return Ok(Won::Whole(bytes, Vec::new()));
         }
         let response = codec.decode_response(&bytes).map_err(Failed::malformed)?;
@@ -411,6 +449,25 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+fn not_json() -> Failed {
+    Failed::malformed("the provider's answer is not JSON")
+}
+
+/// An error that names what the client knows by another id.
+fn with_our_id(ask: &Ask, body: Bytes) -> Bytes {
+    match (&ask.pin, std::str::from_utf8(&body)) {
+        (Some(pin), Ok(text)) if !pin.theirs.is_empty() => text.replace(&pin.theirs, &pin.ours).into(),
+        _ => body,
+    }
+}
+
+/// Whether something may have been made although the call failed: to call again might make it twice.
+fn may_be_made(ask: &Ask, failed: &Failed) -> bool {
+    matches!(ask.endpoint, Endpoint::Stored(_, Act::Create))
+        && !failed.cause.starts_with("connect_")
+        && failed.cause != "overloaded"
 }
 
 /// The length of the body as it goes on: a compressed one has another than its head says.

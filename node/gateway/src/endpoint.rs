@@ -1,8 +1,9 @@
 //! Which request is whose: what method and path say of an inference request.
 
+use crate::{Act, Item, stored};
 use http::Method;
 use percent_encoding::percent_decode_str;
-use trestle_dialect::{Dialect, embed::Api};
+use trestle_dialect::{Dialect, Stored, embed::Api};
 use trestle_provider::{Operation, Stream};
 
 /// An inference endpoint.
@@ -14,6 +15,8 @@ pub enum Endpoint {
     Embed(Api),
     /// What is passed on as it is, but for the model.
     Pass(Operation),
+    /// Something about what a provider keeps.
+    Stored(Stored, Act),
     /// The list of models, or one that the path names, in the shape of a dialect's vendor.
     Models(Dialect),
 }
@@ -25,6 +28,8 @@ pub struct RequestLine {
     pub endpoint: Endpoint,
     /// What some vendors put into the path.
     pub named: Option<Named>,
+    /// What of the kept is meant.
+    pub item: Option<Box<Item>>,
     /// What form the events of an answer have.
     pub form: Form,
     /// The key of the client, where the query holds one (Gemini's `key`).
@@ -63,15 +68,19 @@ const PREFIXES: [(&str, Dialect); 7] = [
 
 impl From<Endpoint> for RequestLine {
     fn from(endpoint: Endpoint) -> Self {
-        Self { endpoint, named: None, form: Form::Events, key: None }
+        Self { endpoint, named: None, item: None, form: Form::Events, key: None }
     }
 }
 
 impl RequestLine {
     /// The paths that exist, for the 404 that lists them.
-    pub const PATHS: [&'static str; 30] = [
+    pub const PATHS: [&'static str; 43] = [
         "POST /v1/chat/completions",
         "POST /v1/responses",
+        "GET, DELETE /v1/responses/{id}",
+        "POST /v1/responses/{id}/cancel",
+        "GET /v1/responses/{id}/input_items",
+        "POST /v1/responses/input_tokens",
         "POST /v1/messages",
         "POST /v1beta/models/{model}:generateContent",
         "POST /v1beta/models/{model}:streamGenerateContent",
@@ -91,6 +100,15 @@ impl RequestLine {
         "POST /v1beta/models/{model}:embedContent",
         "POST /v1beta/models/{model}:batchEmbedContents",
         "POST /model/{model}/invoke",
+        "GET, DELETE /v1/files/{id}",
+        "GET /v1/files/{id}/content",
+        "POST /v1/batches",
+        "GET /v1/batches/{id}",
+        "POST /v1/batches/{id}/cancel",
+        "POST /v1/messages/batches",
+        "GET, DELETE /v1/messages/batches/{id}",
+        "POST /v1/messages/batches/{id}/cancel",
+        "GET /v1/messages/batches/{id}/results",
         "GET /v1/models",
         "GET /v1/models/{model}",
         "GET /v1beta/models",
@@ -108,7 +126,12 @@ impl RequestLine {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let (prefix, below) = split_prefix(path);
         let model = || (*method == Method::GET).then(|| one_model(below, prefix)).flatten();
-        let mut found = fixed(below, prefix).or_else(model).or_else(|| named(below))?;
+        let Some(mut found) = fixed(below, prefix).or_else(model).or_else(|| named(below)) else {
+            // Anthropic's own files are another thing.
+            let below = unversioned(below, prefix)?;
+            let theirs = below.starts_with("files") && prefix == Some(Dialect::AnthropicMessages);
+            return if theirs { None } else { stored::find(method, below, query) };
+        };
         if found.endpoint.dialect() == Dialect::Gemini {
             found.read_query(query);
         }
@@ -148,17 +171,14 @@ pub(crate) fn dialect_of(path: &str) -> Dialect {
 
 /// Paths that hold no name. Without a prefix the version is not optional: `/models` is nobody's path.
 fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
-    let versioned = path.strip_prefix("/v1/");
-    let below = match (versioned, prefix) {
-        (Some(below), _) => below,
-        (None, _) if path == "/v2/chat" => return Some(Endpoint::Generate(Dialect::CohereChat).into()),
-        (None, _) if path == "/v2/embed" => return Some(Endpoint::Embed(Api::Cohere).into()),
-        (None, _) if path == "/v2/rerank" => return Some(Endpoint::Pass(Operation::Rerank).into()),
-        (None, _) if path == "/v1beta/models" => return Some(Endpoint::Models(Dialect::Gemini).into()),
-        (None, Some(_)) => path.strip_prefix('/')?,
-        (None, None) => return None,
-    };
-    let endpoint = match below {
+    match path {
+        "/v2/chat" => return Some(Endpoint::Generate(Dialect::CohereChat).into()),
+        "/v2/embed" => return Some(Endpoint::Embed(Api::Cohere).into()),
+        "/v2/rerank" => return Some(Endpoint::Pass(Operation::Rerank).into()),
+        "/v1beta/models" => return Some(Endpoint::Models(Dialect::Gemini).into()),
+        _ => {}
+    }
+    let endpoint = match unversioned(path, prefix)? {
         "chat/completions" => Endpoint::Generate(Dialect::OpenAiChat),
         "messages" => Endpoint::Generate(Dialect::AnthropicMessages),
         "responses" => Endpoint::Generate(Dialect::OpenAiResponses),
@@ -168,11 +188,17 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
         "images/generations" => Endpoint::Pass(Operation::ImageGenerations),
         "audio/speech" => Endpoint::Pass(Operation::Speech),
         "messages/count_tokens" => Endpoint::Pass(Operation::CountTokens),
+        "responses/input_tokens" => Endpoint::Pass(Operation::ResponseTokens),
         "rerank" => Endpoint::Pass(Operation::Rerank),
         "models" => Endpoint::Models(prefix.unwrap_or(Dialect::OpenAiChat)),
         _ => return None,
     };
     Some(endpoint.into())
+}
+
+/// What follows the version, which a prefix makes optional.
+fn unversioned(path: &str, prefix: Option<Dialect>) -> Option<&str> {
+    path.strip_prefix("/v1/").or_else(|| prefix.and_then(|_| path.strip_prefix('/')))
 }
 
 /// `/v1/models/ID`.
@@ -238,6 +264,7 @@ impl Endpoint {
             Self::Generate(dialect) | Self::Models(dialect) => dialect,
             Self::Embed(api) => api.dialect(),
             Self::Pass(operation) => operation.dialect(),
+            Self::Stored(stored, _) => stored.dialect(),
         }
     }
 
@@ -247,7 +274,17 @@ impl Endpoint {
             Self::Generate(dialect) => dialect.name(),
             Self::Embed(api) => Operation::embed(api).name(),
             Self::Pass(operation) => operation.name(),
+            Self::Stored(stored, act) => stored::name(stored, act),
             Self::Models(_) => "models",
+        }
+    }
+
+    /// Whether an answer is bytes that nobody here reads.
+    pub(crate) const fn is_opaque(self) -> bool {
+        match self {
+            Self::Pass(operation) => matches!(operation, Operation::Speech),
+            Self::Stored(_, act) => act.is_content(),
+            _ => false,
         }
     }
 
@@ -256,6 +293,7 @@ impl Endpoint {
         match self {
             Self::Embed(api) => Operation::embed(api),
             Self::Pass(operation) => operation,
+            Self::Stored(stored, _) => Operation::stored(stored),
             Self::Generate(_) | Self::Models(_) => Operation::generate(dialect, stream),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     Gateway, Headers, RequestLine, authenticate::authenticate, pick::pick, prepare::prepare, receive::Ask,
-    route::route, worker::Worker,
+    route, worker::Worker,
 };
 use bytes::Bytes;
 use http::HeaderMap;
@@ -114,8 +114,7 @@ fn fill(
         _ => None,
     };
     made.group = group.as_ref().map(|group| group.name.to_string());
-    let named = (&*ask.model, ask.fallbacks.as_deref());
-    let planned = route(snapshot, caller.as_deref(), named, &mut || worker.chance());
+    let planned = route::plan(snapshot, caller.as_deref(), &mut ask, &mut || worker.chance());
     let plan = planned.as_deref().unwrap_or_default();
     let because = |target: &TargetConfig| match &group {
         Some(group) if group.targets.iter().any(|other| other.name == target.name) => Because::Target,
@@ -136,7 +135,7 @@ fn fill(
         }
         let local = worker.provider(&target.provider.name);
         // A key that is left out for a while may be back when the request comes.
-        if let Err(failed) = pick(&target.provider, &local, 0.0)
+        if let Err(failed) = pick(&target.provider, &local, 0.0, ask.pin.as_ref())
             && failed.cause != "rate_limited"
         {
             candidate.skipped = Some(failed.message);

@@ -12,7 +12,7 @@ use crate::{
     receive::{Ask, receive},
     record::Outcome,
     relay::Relay,
-    route::route,
+    route::plan,
     timer::Timer,
     worker::Worker,
 };
@@ -45,12 +45,12 @@ pub(crate) async fn handle(
             None => models::list(flight, &snapshot, &headers),
         };
     }
-    let ask = match receive(&mut flight, &snapshot.settings, (line, headers), body).await {
+    let mut ask = match receive(&mut flight, &snapshot.settings, (line, headers), body).await {
         Ok(ask) => ask,
         Err(refusal) => return answer::refusal(flight, &refusal),
     };
-    let named = (&*ask.model, ask.fallbacks.as_deref());
-    let plan = match route(&snapshot, flight.record.caller.as_deref(), named, &mut || worker.chance()) {
+    let caller = flight.record.caller.clone();
+    let plan = match plan(&snapshot, caller.as_deref(), &mut ask, &mut || worker.chance()) {
         Ok(plan) => plan,
         Err(refusal) => return answer::refusal(flight, &refusal),
     };

@@ -15,6 +15,12 @@ mod authenticate;
 
 mod route;
 
+// What providers keep, and the ids that lead there.
+mod batch;
+mod ids;
+mod pin;
+mod stored;
+
 mod attempt;
 mod embed;
 mod fetch;
@@ -60,4 +66,5 @@ pub use endpoint::{Endpoint, Form, Named, RequestLine};
 pub use explain::{Because, Candidate, Explanation, Question};
 pub use gateway::{Gateway, HostSecrets, OpenError, Options};
 pub use headers::{Headers, Lines};
+pub use stored::{Act, Item};
 pub use worker::Worker;

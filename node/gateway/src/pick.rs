@@ -2,6 +2,7 @@
 
 use crate::{
     cause::{Failed, Next},
+    pin::Pin,
     worker::ProviderLocal,
 };
 use std::{
@@ -27,8 +28,19 @@ enum Out {
     NotReady(NotReady),
 }
 
-/// A key that can be used, by weight; `chance` is from 0 up to and without 1.
-pub(crate) fn pick(provider: &ProviderConfig, local: &ProviderLocal, chance: f64) -> Result<Picked, Failed> {
+/// A key that can be used, by weight, or the one that the request is pinned to; `chance` is from 0 up to and without 1.
+pub(crate) fn pick(
+    provider: &ProviderConfig,
+    local: &ProviderLocal,
+    chance: f64,
+    pin: Option<&Pin>,
+) -> Result<Picked, Failed> {
+    if let Some(only) = pin.and_then(|pin| pin.credential.as_ref()) {
+        return match usable(only, local) {
+            Ok(ready) => Ok(Picked { credential: Arc::clone(only), ready }),
+            Err(why) => Err(none(provider, &[(only, why)])),
+        };
+    }
     if let [only] = &provider.credentials[..]
         && let Ok(ready) = usable(only, local)
     {

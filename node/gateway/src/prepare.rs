@@ -7,6 +7,7 @@ use crate::{
     meter::Meter,
     pick::Picked,
     receive::Ask,
+    stored,
     upstream::Outgoing,
     worker::ProviderLocal,
 };
@@ -22,6 +23,7 @@ use trestle_dialect::{
     self as dialect, Dialect, Edits, Framing, Outbound, Pieces, Target,
     ir::{Features, Json, Text},
     json, may_need, name_gemini_model, outbound,
+    stored::PREVIOUS,
 };
 use trestle_provider::{Operation, Provider, Signable};
 
@@ -64,6 +66,9 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
         params: &target.params,
         wants_max_completion_tokens: local.state.wants_max_completion_tokens(&target.model),
     };
+    if let Endpoint::Stored(stored, act) = ask.endpoint {
+        return Ok(stored::prepare(ask, (stored, act)));
+    }
     if let Some(form) = ask.embeds {
         return embed::prepare(ask, form, target, &wire);
     }
@@ -80,7 +85,8 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
         let encoded = codec.encode_request(request, &wire).map_err(Failed::unfit)?;
         (smallvec![encoded.body.into()], encoded.dropped)
     } else if matches!(ask.endpoint, Endpoint::Generate(_)) {
-        let (edits, dropped) = codec.edit_request(&ask.envelope, &wire).map_err(Failed::unfit)?;
+        let (mut edits, dropped) = codec.edit_request(&ask.envelope, &wire).map_err(Failed::unfit)?;
+        name_previous(ask, &mut edits);
         (edits.apply(&ask.envelope), dropped)
     } else {
         (passed_on(ask, &wire), Vec::new())
@@ -137,10 +143,20 @@ fn passed_on(ask: &Ask, wire: &Target<'_>) -> Pieces {
         name_gemini_model(&ask.envelope, wire.model, &mut edits);
     }
     edits.remove(&ask.envelope, "fallbacks");
+    name_previous(ask, &mut edits);
     for (name, value) in wire.params {
         edits.set(&ask.envelope, name, value.clone());
     }
     edits.apply(&ask.envelope)
+}
+
+/// What the request goes on with, as its vendor names it.
+fn name_previous(ask: &Ask, edits: &mut Edits) {
+    if let Some(pin) = &ask.pin {
+        let mut id = json::Writer::with_capacity(pin.theirs.len() + 2);
+        id.string(&pin.theirs);
+        edits.set(&ask.envelope, PREVIOUS, Json::from_valid(id.finish().into()));
+    }
 }
 
 fn accept(ask: &Ask, prepared: &Prepared) -> HeaderValue {
@@ -162,7 +178,13 @@ pub(crate) fn request(
 ) -> Result<Request<Outgoing>, Failed> {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(HOST, remote.host().clone());
-    headers.insert(CONTENT_TYPE, JSON.clone());
+    let method = match ask.endpoint {
+        Endpoint::Stored(_, act) => act.method(),
+        _ => Method::POST,
+    };
+    if !body.pieces().is_empty() {
+        headers.insert(CONTENT_TYPE, JSON.clone());
+    }
     headers.insert(ACCEPT, accept(ask, prepared));
     headers.insert(USER_AGENT, AGENT.clone());
     for name in &provider.forward_headers {
@@ -181,7 +203,7 @@ pub(crate) fn request(
         presented.map_err(|why| Failed::new("bad_configuration", Next::Onward, why))?;
     }
     let mut request = Request::new(body.clone());
-    *request.method_mut() = Method::POST;
+    *request.method_mut() = method;
     *request.uri_mut() = Uri::from(path);
     *request.headers_mut() = headers;
     Ok(request)

@@ -1,19 +1,21 @@
 //! Head and body of a request become an `Ask`: an envelope, held within the bounds.
 
 use crate::{
-    Endpoint, Form, Named, RequestBody, RequestLine,
+    Endpoint, Form, Item, Named, RequestBody, RequestLine,
     budget::Held,
     cause::Failed,
     flight::Flight,
     headers::Headers,
+    ids::Ids,
+    pin::Pin,
     upstream::{Encoding, Inflate, InflateError},
 };
 use bytes::{Bytes, BytesMut};
-use std::{cell::OnceCell, time::Duration};
+use std::{cell::OnceCell, sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout_at};
 use trestle_config::Settings;
 use trestle_dialect::{
-    Dialect, Envelope, Outbound, Refusal, RefusalKind, embed, inbound,
+    Dialect, Edits, Envelope, Outbound, Refusal, RefusalKind, embed, inbound,
     ir::{self, Text},
 };
 use trestle_provider::Stream;
@@ -47,6 +49,14 @@ pub(crate) struct Ask {
     pub(crate) strict: bool,
     /// Targets of the client's own choice, to be tried after the first.
     pub(crate) fallbacks: Option<Vec<String>>,
+    /// What of the kept is meant.
+    pub(crate) item: Option<Box<Item>>,
+    /// What seals the ids in the answer.
+    pub(crate) ids: Option<Arc<Ids>>,
+    /// The only route that can serve it.
+    pub(crate) pin: Option<Pin>,
+    /// What changes in a body that makes something to keep.
+    pub(crate) edits: Edits,
     /// The form of a request for embeddings.
     pub(crate) embeds: Option<embed::Form>,
     embed: OnceCell<Result<embed::Request, Refusal>>,
@@ -64,11 +74,13 @@ impl Ask {
 
     /// Reads what every request must say.
     pub(crate) fn read(
-        RequestLine { endpoint, named, form, .. }: RequestLine,
+        RequestLine { endpoint, named, item, form, .. }: RequestLine,
         headers: Headers,
         body: Bytes,
         held: Held,
     ) -> Result<Self, Refusal> {
+        let stored = matches!(endpoint, Endpoint::Stored(..));
+        let body = if stored && body.is_empty() { Bytes::from_static(b"{}") } else { body };
         let envelope = Envelope::parse(body).map_err(|error| {
             Refusal::new(
                 RefusalKind::InvalidRequest,
@@ -80,6 +92,8 @@ impl Ask {
             _ => None,
         };
         let (model, stream) = match named {
+            // What is kept has its model already.
+            _ if stored => (String::new(), item.as_ref().is_some_and(|item| item.streams())),
             // Embeddings are never streamed, whatever the body says.
             Some(Named { model, .. }) if embeds.is_some() => (model.into_string(), false),
             None if embeds.is_some() => (read_model(&envelope)?, false),
@@ -104,6 +118,10 @@ impl Ask {
             wants_usage,
             strict,
             fallbacks,
+            item,
+            ids: None,
+            pin: None,
+            edits: Edits::default(),
             embeds,
             embed,
             decoded,

@@ -5,6 +5,7 @@ use crate::{
     array::Array,
     cause::Failed,
     flight::Flight,
+    ids::Minter,
     upstream::{Broken, Incoming},
 };
 use bytes::{Bytes, BytesMut};
@@ -44,6 +45,7 @@ pub(crate) struct Stream {
     queue: Vec<Bytes>,
     queued_bytes: usize,
     array: Option<Array>,
+    ids: Option<Box<Minter>>,
     end: End,
     ended: bool,
     fault: Option<Fault>,
@@ -91,6 +93,7 @@ impl Stream {
             queue: Vec::new(),
             queued_bytes: 0,
             array: None,
+            ids: None,
             end: End::Told,
             ended: false,
             fault: None,
@@ -101,6 +104,12 @@ impl Stream {
     /// As the elements of an array.
     pub(crate) fn in_array(mut self) -> Self {
         self.array = Some(Array::default());
+        self
+    }
+
+    /// With the ids that the client gets instead of the vendor's.
+    pub(crate) fn with_ids(mut self, ids: Option<Minter>) -> Self {
+        self.ids = ids.map(Box::new);
         self
     }
 
@@ -222,6 +231,13 @@ impl Stream {
                 self.push(glance.replacement.filter(|_| !strip_usage).unwrap_or_default().into());
                 from = at;
                 continue;
+            }
+            if let Some(ids) = self.ids.as_ref().filter(|_| glance.describes)
+                && let Ok(named) = ids.event(&event)
+            {
+                self.push(block.slice(from..begin));
+                self.push(named.into());
+                from = at;
             }
             if glance.content {
                 contents += 1;

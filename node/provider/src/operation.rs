@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeMap};
-use trestle_dialect::{Dialect, embed::Api};
+use trestle_dialect::{Dialect, Stored, embed::Api};
 
 /// What is asked of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
@@ -51,11 +51,19 @@ pub enum Operation {
     Rerank,
     /// Embeddings of models on Bedrock.
     Invoke,
+    /// How many tokens a request has: OpenAI Responses.
+    ResponseTokens,
+    /// Files: OpenAI. Only where a row names the path.
+    Files,
+    /// Batches: OpenAI. Likewise.
+    Batches,
+    /// Batches: Anthropic. Likewise.
+    MessageBatches,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 25] = [
         Self::Chat,
         Self::Responses,
         Self::Messages,
@@ -77,6 +85,10 @@ impl Operation {
         Self::Embed,
         Self::Rerank,
         Self::Invoke,
+        Self::ResponseTokens,
+        Self::Files,
+        Self::Batches,
+        Self::MessageBatches,
     ];
 
     /// To generate a message, whole or streamed.
@@ -105,6 +117,16 @@ impl Operation {
         }
     }
 
+    /// What lies below the path of something that is kept.
+    pub const fn stored(stored: Stored) -> Self {
+        match stored {
+            Stored::Response => Self::Responses,
+            Stored::File => Self::Files,
+            Stored::Batch => Self::Batches,
+            Stored::MessageBatch => Self::MessageBatches,
+        }
+    }
+
     /// The name in documents.
     pub const fn name(self) -> &'static str {
         match self {
@@ -129,6 +151,10 @@ impl Operation {
             Self::Embed => "embed",
             Self::Rerank => "rerank",
             Self::Invoke => "invoke",
+            Self::ResponseTokens => "response_tokens",
+            Self::Files => "files",
+            Self::Batches => "batches",
+            Self::MessageBatches => "message_batches",
         }
     }
 
@@ -140,9 +166,13 @@ impl Operation {
             | Self::Embeddings
             | Self::Moderations
             | Self::ImageGenerations
-            | Self::Speech => Dialect::OpenAiChat,
-            Self::Responses => Dialect::OpenAiResponses,
-            Self::Messages | Self::StreamMessages | Self::CountTokens => Dialect::AnthropicMessages,
+            | Self::Speech
+            | Self::Files
+            | Self::Batches => Dialect::OpenAiChat,
+            Self::Responses | Self::ResponseTokens => Dialect::OpenAiResponses,
+            Self::Messages | Self::StreamMessages | Self::CountTokens | Self::MessageBatches => {
+                Dialect::AnthropicMessages
+            }
             Self::GenerateContent
             | Self::StreamGenerateContent
             | Self::GeminiCountTokens
@@ -166,6 +196,12 @@ impl Operation {
                 | Self::ConverseStream
                 | Self::CohereChat
         )
+    }
+
+    /// Whether providers of the dialect have it unless their row says otherwise. Few of those who speak as OpenAI or
+    /// Anthropic do keep files and batches.
+    pub(crate) const fn is_usual(self) -> bool {
+        !matches!(self, Self::Files | Self::Batches | Self::MessageBatches)
     }
 
     /// The operation whose path this one takes where it has none of its own.
@@ -199,6 +235,10 @@ impl Operation {
             Self::Embed => "/embed",
             Self::Rerank => "/rerank",
             Self::Invoke => "/model/{model}/invoke",
+            Self::ResponseTokens => "/responses/input_tokens",
+            Self::Files => "/files",
+            Self::Batches => "/batches",
+            Self::MessageBatches => "/messages/batches",
         }
     }
 }
@@ -213,7 +253,8 @@ pub enum Stream {
 }
 
 /// Paths by operation: `/below/base_url`, or `//from/the/root` of the host; a query may follow, and `{model}` stands for
-/// the model's name. Missing is the dialect's own, an empty string means that the vendor does not have it.
+/// the model's name. Missing is the dialect's own (but for `files`,
+/// `batches` and `message_batches`), an empty string means that the vendor does not have it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Endpoints(pub BTreeMap<Operation, String>);
@@ -225,7 +266,11 @@ impl JsonSchema for Endpoints {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let path = |operation: Operation| {
-            let about = format!("The path, where it is not `{}`.", operation.path());
+            let usual = operation.path();
+            let about = match operation.is_usual() {
+                true => format!("The path, where it is not `{usual}`."),
+                false => format!("The path, where the vendor has it, such as `{usual}`."),
+            };
             (operation.name().to_owned(), json_schema!({ "type": "string", "description": about }).to_value())
         };
         let properties: serde_json::Map<_, _> = Operation::ALL.into_iter().map(path).collect();

@@ -14,5 +14,5 @@ mod vendor;
 pub(crate) use chat::chat;
 pub(crate) use media::{images, moderations, speech};
 pub(crate) use other::{completions, embeddings, model, models};
-pub(crate) use responses::responses;
+pub(crate) use responses::{input_tokens, kept as kept_response, responses};
 pub(crate) use vendor::OpenAi;

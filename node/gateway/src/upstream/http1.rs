@@ -3,7 +3,7 @@
 
 use super::{Head, Outgoing, chunked::Chunked, connect::Io, incoming::Broken, proxy::Via};
 use bytes::Bytes;
-use http::{Request, StatusCode};
+use http::{Method, Request, StatusCode};
 use smallvec::SmallVec;
 use std::{
     cell::RefCell,
@@ -162,9 +162,13 @@ fn head_of(request: &Request<Outgoing>, via: Option<&Via>) -> Vec<u8> {
         head.extend_from_slice(value.as_bytes());
         head.extend_from_slice(b"\r\n");
     }
-    head.extend_from_slice(b"content-length: ");
-    head.extend_from_slice(itoa::Buffer::new().format(request.body().len()).as_bytes());
-    head.extend_from_slice(b"\r\n\r\n");
+    let length = request.body().len();
+    if length > 0 || request.method() != Method::GET {
+        head.extend_from_slice(b"content-length: ");
+        head.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
     head
 }
 

@@ -32,7 +32,7 @@ providers:
 
 async fn named(bed: &Bed, api: Api, model: &str, body: &Value) -> Whole {
     let named = Some(Named { model: model.into(), stream: Some(false) });
-    let line = RequestLine { endpoint: Endpoint::Embed(api), named, form: Form::Array, key: None };
+    let line = RequestLine { named, form: Form::Array, ..Endpoint::Embed(api).into() };
     whole(bed.client.send(line, HeaderMap::new(), body.to_string().into()).await.unwrap()).await
 }
 
@@ -127,7 +127,7 @@ async fn the_same_vendor_gets_the_bytes_but_for_the_model() {
     );
     let send = async |api, model: &str, body: &str| {
         let named = Some(Named { model: model.into(), stream: Some(false) });
-        let line = RequestLine { endpoint: Endpoint::Embed(api), named, form: Form::Events, key: None };
+        let line = RequestLine { named, form: Form::Events, ..Endpoint::Embed(api).into() };
         let answer =
             whole(bed.client.send(line, HeaderMap::new(), body.to_owned().into()).await.unwrap()).await;
         assert_eq!(answer.status, 200, "{}", answer.text());

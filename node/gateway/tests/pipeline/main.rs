@@ -10,6 +10,7 @@ mod embedder;
 mod failover;
 #[path = "../../../provider/tests/credentials/server.rs"]
 mod issuer;
+mod kept;
 mod pass;
 mod proxies;
 mod proxy;

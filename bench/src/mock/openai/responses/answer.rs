@@ -95,7 +95,7 @@ impl<'a> Shape<'a> {
             "incomplete_details": reason, "instructions": or("instructions", Value::Null),
             "max_output_tokens": or("max_output_tokens", Value::Null), "max_tool_calls": null,
             "model": body.get("model"), "output": output,
-            "parallel_tool_calls": or("parallel_tool_calls", json!(true)), "previous_response_id": null,
+            "parallel_tool_calls": or("parallel_tool_calls", json!(true)), "previous_response_id": or("previous_response_id", Value::Null),
             "prompt_cache_key": or("prompt_cache_key", Value::Null),
             "reasoning": { "effort": word("/reasoning/effort"), "summary": word("/reasoning/summary") },
             "safety_identifier": or("safety_identifier", Value::Null), "service_tier": "default",

@@ -42,6 +42,21 @@ const MEMBERS: &[&str] = &[
     "user",
 ];
 
+/// Those that count for the tokens of a request.
+const COUNTED: &[&str] = &[
+    "conversation",
+    "input",
+    "instructions",
+    "model",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "reasoning",
+    "text",
+    "tool_choice",
+    "tools",
+    "truncation",
+];
+
 const INCLUDABLE: &[&str] = &[
     "file_search_call.results",
     "web_search_call.results",
@@ -69,12 +84,15 @@ pub(super) fn request(body: &Value, behaviour: &Behaviour) -> Result<(), VendorE
     stream(members)?;
     tools::check(members)?;
     format(members)?;
-    if let Some(id) = text(members, "previous_response_id")? {
-        return Err(VendorError::invalid(format!("Previous response with id '{id}' not found."))
-            .at("previous_response_id")
-            .code("previous_response_not_found"));
-    }
+    text(members, "previous_response_id")?;
     items::check(members, behaviour)
+}
+
+/// Checks a request to count.
+pub(super) fn counted(body: &Value) -> Result<(), VendorError> {
+    let members = body.as_object().ok_or_else(|| VendorError::invalid("The body must be an object."))?;
+    only(members, COUNTED, "")?;
+    text(members, "model")?.map(drop).ok_or_else(|| missing("model"))
 }
 
 /// Refuses members that an object cannot have; `path` ends with a dot or is empty.
