@@ -221,3 +221,83 @@ async fn without_a_secret_ids_go_on_where_one_route_can_have_given_them() {
     assert_eq!(create(&nobody, body).await.json()["previous_response_id"], first);
     assert_eq!(id(&send(&nobody, &format!("GET /v1/responses/{first}"), "").await), first);
 }
+
+fn batch(models: &[&str]) -> String {
+    let request = |(index, model): (usize, &&str)| {
+        let messages = json!([{ "role": "user", "content": format!("Say {index}") }]);
+        json!({ "custom_id": format!("c{index}"), "params": { "model": model, "max_tokens": 50, "messages": messages } })
+    };
+    json!({ "requests": models.iter().enumerate().map(request).collect::<Vec<_>>() }).to_string()
+}
+
+#[tokio::test]
+async fn batches_of_anthropic_go_to_the_provider_that_has_their_models() {
+    let bed = sealing();
+    let one = client(&bed, "one");
+    // The first provider of `fast` has not the second model, its fallback has both.
+    let made = send(&one, "POST /v1/messages/batches", batch(&["fast", "m/claude-sonnet-4-5", "fast"])).await;
+    let kept = id(&made);
+    assert!(kept.starts_with("msgbatch_") && made.header("x-trestle-provider") == "m", "{kept}");
+    let sent = bed.a.requests().last().unwrap().json();
+    let models: Vec<_> = (0..3).map(|at| &sent["requests"][at]["params"]["model"]).collect();
+    assert_eq!(models, ["claude-haiku-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"]);
+    assert_eq!(sent["requests"][1]["custom_id"], "c1");
+    let early = send(&one, &format!("GET /v1/messages/batches/{kept}/results"), "").await;
+    assert_eq!(early.status, 400, "{}", early.text());
+    assert!(early.text().contains(&kept), "the vendor's error names the id of the client: {}", early.text());
+    let got = send(&one, &format!("GET /v1/messages/batches/{kept}"), "").await;
+    assert_eq!((id(&got), &got.json()["request_counts"]["succeeded"]), (kept.clone(), &json!(3)));
+    assert_eq!(got.json()["results_url"], format!("/v1/messages/batches/{kept}/results"));
+    let results = send(&one, &format!("GET /v1/messages/batches/{kept}/results"), "").await;
+    assert_eq!((results.status, results.text().lines().count()), (StatusCode::OK, 3), "{}", results.text());
+    assert_eq!(results.header("content-type"), "application/x-jsonl");
+    for who in [client(&bed, "two"), client(&bed, "few")] {
+        for line in ["GET ID", "GET ID/results", "POST ID/cancel", "DELETE ID"] {
+            let line = line.replace("ID", &format!("/v1/messages/batches/{kept}"));
+            let refused = send(&who, &line, "").await;
+            assert_eq!(
+                (refused.status.as_u16(), &refused.json()["error"]["type"]),
+                (404, &json!("not_found_error"))
+            );
+        }
+    }
+    let ended = send(&one, &format!("POST /v1/messages/batches/{kept}/cancel"), "").await;
+    assert_eq!(ended.status, 400, "{}", ended.text());
+    let deleted = send(&one, &format!("DELETE /v1/messages/batches/{kept}"), "").await;
+    assert_eq!((id(&deleted), &deleted.json()["type"]), (kept, &json!("message_batch_deleted")));
+    let running = id(&send(&one, "POST /v1/messages/batches", batch(&["fast"])).await);
+    let cancelled = send(&one, &format!("POST /v1/messages/batches/{running}/cancel"), "").await;
+    assert_eq!(cancelled.json()["processing_status"], "canceling", "{}", cancelled.text());
+    let listed = send(&one, "GET /v1/messages/batches?limit=20", "").await;
+    assert_eq!(listed.status, 404);
+    assert!(listed.text().contains("lists are not offered"), "{}", listed.text());
+}
+
+#[tokio::test]
+async fn a_batch_is_refused_whole() {
+    let bed = sealing();
+    let (one, few) = (client(&bed, "one"), client(&bed, "few"));
+    for (who, models, status, why) in [
+        (&one, &["m/a", "n/a"][..], 400, "from one provider"),
+        (&one, &["m/a", "nobody/a"], 404, "there is no model"),
+        (&one, &["x/a"], 400, "batches of this kind"),
+        (&few, &["fast", "m/claude-sonnet-4-5"], 403, "may not use `m/claude-sonnet-4-5`"),
+    ] {
+        let refused = send(who, "POST /v1/messages/batches", batch(models)).await;
+        assert_eq!(refused.status.as_u16(), status, "{models:?}: {}", refused.text());
+        assert!(refused.text().contains(why), "{why}: {}", refused.text());
+    }
+    for body in
+        ["{}", r#"{"requests":[]}"#, r#"{"requests":[{"params":{"model":"m/a","model":"n/a"}}]}"#, "[", ""]
+    {
+        let refused = send(&one, "POST /v1/messages/batches", body).await;
+        assert_eq!(refused.status, 400, "{body}: {}", refused.text());
+    }
+    assert!(bed.a.requests().is_empty() && bed.b.requests().is_empty(), "nothing is sent");
+    // Nobody knows whether it was made: it is not made again.
+    let retrying = Bed::new(&PROVIDERS.replace("max: 0", "max: 2"));
+    derive(&retrying, 1);
+    retrying.b.script(None, &["status=500"]).unwrap();
+    let failed = send(&client(&retrying, "one"), "POST /v1/messages/batches", batch(&["n/a"])).await;
+    assert_eq!((failed.status.as_u16(), retrying.b.requests().len()), (502, 1), "{}", failed.text());
+}
