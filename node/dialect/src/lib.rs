@@ -5,6 +5,8 @@ pub mod json;
 pub mod event_stream;
 pub mod sse;
 
+pub mod multipart;
+
 pub mod frame;
 pub use frame::Framing;
 
