@@ -54,3 +54,4 @@ mod openai_responses;
 
 pub use bedrock_converse::error_type as bedrock_error_type;
 pub use gemini::name_model as name_gemini_model;
+pub use openai_chat::{Pictures, media_usage};

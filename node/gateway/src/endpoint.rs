@@ -69,7 +69,7 @@ impl From<Endpoint> for RequestLine {
 
 impl RequestLine {
     /// The paths that exist, for the 404 that lists them.
-    pub const PATHS: [&'static str; 30] = [
+    pub const PATHS: [&'static str; 35] = [
         "POST /v1/chat/completions",
         "POST /v1/responses",
         "POST /v1/messages",
@@ -82,7 +82,11 @@ impl RequestLine {
         "POST /v1/embeddings",
         "POST /v1/moderations",
         "POST /v1/images/generations",
+        "POST /v1/images/edits",
+        "POST /v1/images/variations",
         "POST /v1/audio/speech",
+        "POST /v1/audio/transcriptions",
+        "POST /v1/audio/translations",
         "POST /v1/rerank",
         "POST /v2/rerank",
         "POST /v2/embed",
@@ -97,6 +101,7 @@ impl RequestLine {
         "GET /v1beta/models/{model}",
         "the same below /openai, /anthropic, /genai, /bedrock, /cohere, /litellm and /langchain",
         "POST /openai/deployments/{model}/chat/completions",
+        "and .../completions, embeddings, images/generations, images/edits, audio/speech, audio/transcriptions, audio/translations",
         "GET /healthz",
         "GET /readyz",
         "GET /metrics",
@@ -166,7 +171,11 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
         "embeddings" => Endpoint::Embed(Api::OpenAi),
         "moderations" => Endpoint::Pass(Operation::Moderations),
         "images/generations" => Endpoint::Pass(Operation::ImageGenerations),
+        "images/edits" => Endpoint::Pass(Operation::ImageEdits),
+        "images/variations" => Endpoint::Pass(Operation::ImageVariations),
         "audio/speech" => Endpoint::Pass(Operation::Speech),
+        "audio/transcriptions" => Endpoint::Pass(Operation::Transcriptions),
+        "audio/translations" => Endpoint::Pass(Operation::Translations),
         "messages/count_tokens" => Endpoint::Pass(Operation::CountTokens),
         "rerank" => Endpoint::Pass(Operation::Rerank),
         "models" => Endpoint::Models(prefix.unwrap_or(Dialect::OpenAiChat)),
@@ -213,7 +222,10 @@ fn named(path: &str) -> Option<RequestLine> {
             "completions" => Endpoint::Pass(Operation::Completions),
             "embeddings" => Endpoint::Embed(Api::OpenAi),
             "images/generations" => Endpoint::Pass(Operation::ImageGenerations),
+            "images/edits" => Endpoint::Pass(Operation::ImageEdits),
             "audio/speech" => Endpoint::Pass(Operation::Speech),
+            "audio/transcriptions" => Endpoint::Pass(Operation::Transcriptions),
+            "audio/translations" => Endpoint::Pass(Operation::Translations),
             _ => return None,
         };
         return line(endpoint, model, None);
@@ -238,6 +250,19 @@ impl Endpoint {
             Self::Generate(dialect) | Self::Models(dialect) => dialect,
             Self::Embed(api) => api.dialect(),
             Self::Pass(operation) => operation.dialect(),
+        }
+    }
+
+    /// Whether its requests are forms, or may be.
+    pub(crate) const fn takes_form(self) -> bool {
+        matches!(self, Self::Pass(operation) if operation.takes_form())
+    }
+
+    /// The operation, if it is about sound or pictures.
+    pub(crate) fn media(self) -> Option<Operation> {
+        match self {
+            Self::Pass(operation) if operation.is_media() => Some(operation),
+            _ => None,
         }
     }
 
@@ -289,6 +314,10 @@ mod tests {
             ("/cohere/v2/chat", generate(Dialect::CohereChat)),
             ("/v1/embeddings", embed(Api::OpenAi)),
             ("/v1/completions", pass(Operation::Completions)),
+            ("/v1/audio/transcriptions", pass(Operation::Transcriptions)),
+            ("/openai/audio/translations", pass(Operation::Translations)),
+            ("/litellm/v1/images/edits", pass(Operation::ImageEdits)),
+            ("/langchain/images/variations", pass(Operation::ImageVariations)),
             ("/v1/rerank", pass(Operation::Rerank)),
             ("/cohere/v2/rerank", pass(Operation::Rerank)),
             ("/cohere/v2/embed", embed(Api::Cohere)),
@@ -370,6 +399,8 @@ mod tests {
             ("/v1/models/chat:generateContent", Some(("gemini", "chat", Some(false)))),
             ("/openai/deployments/gpt%204/chat/completions", Some(("openai-chat", "gpt 4", None))),
             ("/openai/deployments/e/embeddings", Some(("embeddings", "e", None))),
+            ("/openai/deployments/whisper/audio/transcriptions", Some(("transcriptions", "whisper", None))),
+            ("/openai/deployments/gpt-image-1/images/edits", Some(("image_edits", "gpt-image-1", None))),
             ("/model//converse", None),
             ("/model/%ff/converse", None),
             (

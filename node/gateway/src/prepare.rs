@@ -25,6 +25,7 @@ use trestle_dialect::{
 };
 use trestle_provider::{Operation, Provider, Signable};
 
+static ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(crate) static AGENT: HeaderValue =
     HeaderValue::from_static(concat!("trestle/", env!("CARGO_PKG_VERSION")));
@@ -50,6 +51,7 @@ impl Prepared {
     pub(crate) fn meter(&self) -> Meter {
         match self.embeds {
             Some(embeds) => Meter::Embeds(dialect::embed::codec(embeds.theirs)),
+            None if self.operation.is_media() => Meter::Media,
             None => Meter::Dialect(outbound(self.dialect)),
         }
     }
@@ -82,6 +84,8 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
     } else if matches!(ask.endpoint, Endpoint::Generate(_)) {
         let (edits, dropped) = codec.edit_request(&ask.envelope, &wire).map_err(Failed::unfit)?;
         (edits.apply(&ask.envelope), dropped)
+    } else if let Some(upload) = &ask.upload {
+        (upload.form().edit(&wire).map_err(Failed::unfit)?, Vec::new())
     } else {
         (passed_on(ask, &wire), Vec::new())
     };
@@ -89,7 +93,11 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
         return Err(strictly(target, &dropped));
     }
     let operation = ask.endpoint.operation(theirs, ask.streams());
-    let (body, more) = (Outgoing::new(pieces), Vec::new());
+    let (mut body, more) = (Outgoing::new(pieces), Vec::new());
+    if let Some(tail) = ask.upload.as_ref().and_then(|upload| upload.tail()) {
+        tail.watch(&target.params);
+        body = body.before(tail);
+    }
     Ok(Prepared { body, more, operation, embeds: None, dropped, dialect: theirs })
 }
 
@@ -146,10 +154,17 @@ fn passed_on(ask: &Ask, wire: &Target<'_>) -> Pieces {
 fn accept(ask: &Ask, prepared: &Prepared) -> HeaderValue {
     static EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
     match prepared.dialect.framing() {
+        _ if ask.endpoint.media().is_some() => ANYTHING.clone(),
         _ if !ask.stream => JSON.clone(),
         Framing::Sse => EVENTS.clone(),
         Framing::EventStream => HeaderValue::from_static(Framing::EventStream.media_type()),
     }
+}
+
+/// What the body is: a form keeps its boundary.
+fn content_type(ask: &Ask) -> HeaderValue {
+    let own = ask.upload.as_ref().and_then(|_| ask.headers.get("content-type"));
+    own.and_then(|value| HeaderValue::from_bytes(value).ok()).unwrap_or_else(|| JSON.clone())
 }
 
 /// The whole request for one attempt. Only headers on the allow-list leave: ours, the provider's, and those of the
@@ -162,7 +177,7 @@ pub(crate) fn request(
 ) -> Result<Request<Outgoing>, Failed> {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(HOST, remote.host().clone());
-    headers.insert(CONTENT_TYPE, JSON.clone());
+    headers.insert(CONTENT_TYPE, content_type(ask));
     headers.insert(ACCEPT, accept(ask, prepared));
     headers.insert(USER_AGENT, AGENT.clone());
     for name in &provider.forward_headers {
@@ -176,11 +191,11 @@ pub(crate) fn request(
     }
     if let Some(ready) = &picked.ready {
         // Last of all: a signature is over what is sent.
-        let signable = Signable { path: &path, body: body.pieces(), now: SystemTime::now() };
+        let signable = Signable { path: &path, body: body.whole(), now: SystemTime::now() };
         let presented = remote.present(&ready.fetched, &signable, &mut headers);
         presented.map_err(|why| Failed::new("bad_configuration", Next::Onward, why))?;
     }
-    let mut request = Request::new(body.clone());
+    let mut request = Request::new(body.again());
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::from(path);
     *request.headers_mut() = headers;
