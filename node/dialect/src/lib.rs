@@ -5,6 +5,8 @@ pub mod json;
 pub mod event_stream;
 pub mod sse;
 
+pub mod multipart;
+
 pub mod frame;
 pub use frame::Framing;
 
@@ -57,3 +59,4 @@ mod openai_responses;
 
 pub use bedrock_converse::error_type as bedrock_error_type;
 pub use gemini::name_model as name_gemini_model;
+pub use openai_chat::{Pictures, media_usage};

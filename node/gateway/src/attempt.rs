@@ -9,7 +9,7 @@ use crate::{
     flight::Flight,
     ids::Minter,
     inspect,
-    meter::Meter,
+    meter::{Meter, NotJson},
     mock,
     pick::{Picked, pick},
     prepare::{self, Prepared},
@@ -17,6 +17,7 @@ use crate::{
     state::{self, Slot},
     stored,
     stream::{Stream, Translation},
+    tail::Tail,
     timer::{Expired, Timer},
     upstream::{self, Encoding, Head, Incoming, Outgoing, Source},
     worker::ProviderLocal,
@@ -29,9 +30,9 @@ use std::{
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
-use trestle_config::{ProviderKind, Settings, TargetConfig};
+use trestle_config::{ProviderConfig, ProviderKind, Settings, TargetConfig};
 use trestle_dialect::{
-    Attempt, Category, Dialect, Framing, Look, Stored, StreamContext, inbound, ir::Usage, json, outbound,
+    Attempt, Category, Dialect, Look, Refusal, Stored, StreamContext, inbound, ir::Usage, outbound,
 };
 use trestle_provider::Operation;
 
@@ -71,6 +72,8 @@ pub(crate) struct Parts {
 pub(crate) enum Walked {
     /// A target answers. What was dropped on the way there.
     Won(Won, Vec<String>),
+    /// The client's own body cannot be sent on.
+    Refused(Box<Refusal>),
     /// None did; the failure that says most to the client, and the dialect of the target it came from.
     Lost(Box<Failed>, Option<Dialect>),
 }
@@ -107,7 +110,7 @@ impl Walk<'_> {
             let begun = Instant::now();
             let local = self.flight.worker.provider(&config.provider.name);
             self.fetch(config).await;
-            let (failed, dialect) = match prepare::prepare(self.ask, config, &local) {
+            let (mut failed, dialect) = match prepare::prepare(self.ask, config, &local) {
                 Err(failed) => {
                     self.note(config, &failed, begun.elapsed());
                     (failed, None)
@@ -121,7 +124,15 @@ impl Walk<'_> {
                     }
                 }
             };
-            let stop = failed.next == Next::Stop;
+            if let Some(refusal) = self.ask.tail().and_then(Tail::refusal) {
+                return Walked::Refused(Box::new(refusal));
+            }
+            // What has gone of a body and is not held cannot be sent to others.
+            let gone = !self.ask.can_repeat();
+            if gone {
+                failed.message.push_str(" (the body was on its way, and is too large to be sent again)");
+            }
+            let stop = failed.next == Next::Stop || gone;
             // The last word is the latest failure, but a passing one is not talked over by a lasting one.
             let keep =
                 lost.as_ref().is_some_and(|(before, _)| before.is_passing() && !failed.is_passing() && !stop);
@@ -176,7 +187,16 @@ impl Walk<'_> {
                 Ok(won) => return Ok(won),
                 Err(failed) => failed,
             };
+            if self.ask.tail().is_some_and(|tail| tail.refusal().is_some()) {
+                return Err(failed);
+            }
             self.note(target.config, &failed, begun.elapsed());
+            if let (Next::OtherKey(bench), Ok(picked)) = (failed.next, &picked) {
+                picked.leave_out(&failed, bench, &target.local);
+            }
+            if !self.ask.can_repeat() {
+                return Err(failed);
+            }
             if learn(self.ask, target, &failed) {
                 target.prepared = prepare::prepare(self.ask, target.config, &target.local)?;
                 continue;
@@ -186,19 +206,14 @@ impl Walk<'_> {
             let backoff = doubled.min(retries.backoff_max).mul_f64(jitter);
             let pause = match failed.next {
                 Next::Stop | Next::Onward => return Err(failed),
-                Next::OtherKey(bench) => {
-                    if let Ok(picked) = &picked {
-                        picked.leave_out(&failed, bench, &target.local);
-                    }
-                    match self.pick(target) {
-                        Ok(_) => continue,
-                        // All keys are out: others first; the last target is worth a short wait.
-                        Err(_) if target.last && failed.cause == "rate_limited" => bench,
-                        Err(other) if other.next == Next::Again => backoff,
-                        Err(_) => return Err(failed),
-                    }
-                }
                 Next::Again if may_be_made(self.ask, &failed) => return Err(failed),
+                Next::OtherKey(bench) => match self.pick(target) {
+                    Ok(_) => continue,
+                    // All keys are out: others first; the last target is worth a short wait.
+                    Err(_) if target.last && failed.cause == "rate_limited" => bench,
+                    Err(other) if other.next == Next::Again => backoff,
+                    Err(_) => return Err(failed),
+                },
                 Next::Again => failed.retry_after.unwrap_or(backoff),
             };
             if again >= retries.max || pause > retries.backoff_max || pause >= self.timer.left() {
@@ -256,6 +271,9 @@ impl Walk<'_> {
         self.timer.stage(target.config.times.first_token);
         let sent = Instant::now();
         let (head, source) = match &provider.kind {
+            ProviderKind::Mock(_) if !matches!(self.ask.endpoint, Endpoint::Generate(_)) => {
+                return Err(self.not_offered(provider));
+            }
             ProviderKind::Mock(settings) => {
                 let asked = self.ask.decoded().map_err(Failed::unreadable)?;
                 let mut answering =
@@ -264,11 +282,8 @@ impl Walk<'_> {
             }
             ProviderKind::Remote(remote) => {
                 let path = remote.endpoint(target.prepared.operation, &target.config.model);
-                let path = path.and_then(|path| stored::path(self.ask, path)).ok_or_else(|| {
-                    let message =
-                        format!("the provider {} does not offer {}", provider.name, self.ask.endpoint.name());
-                    Failed::new("unsupported", Next::Onward, message)
-                })?;
+                let path = path.and_then(|path| stored::path(self.ask, path));
+                let path = path.ok_or_else(|| self.not_offered(provider))?;
                 let request = prepare::request(
                     (self.ask, &target.prepared, body),
                     provider,
@@ -276,11 +291,17 @@ impl Walk<'_> {
                     picked,
                 )?;
                 let sending = pin!(upstream::send(&target.local.pool, (remote.origin(), provider), &request));
-                self.timer.within(sending).await.map_err(timed_out)??
+                let limit = target.config.times.first_token;
+                self.timer.within_but(sending, limit, || body.is_moving()).await.map_err(timed_out)??
             }
         };
         self.flight.record.upstream = Some(sent.elapsed());
         self.open(target, head, (source, slot)).await
+    }
+
+    fn not_offered(&self, provider: &ProviderConfig) -> Failed {
+        let message = format!("the provider {} does not offer {}", provider.name, self.ask.endpoint.name());
+        Failed::new("unsupported", Next::Onward, message)
     }
 
     /// A success goes on with its body, anything else is a failure.
@@ -312,30 +333,58 @@ impl Walk<'_> {
         picked: &Picked,
         (head, body): (Head, Incoming),
     ) -> Result<Won, Failed> {
-        if self.ask.endpoint.is_opaque() {
-            // Sound, events with sound in them, or a file.
-            let events = head.is_events.then(|| Framing::Sse.media_type().into());
-            let media_type = events.or_else(|| head.media_type.clone());
+        if let Some(operation) = self.ask.endpoint.media() {
+            // Boxed: few requests need it, and all would be as large.
+            return Box::pin(self.media(target, picked, (operation, head, body))).await;
+        }
+        if let Endpoint::Stored(_, act) = self.ask.endpoint
+            && act.is_content()
+        {
             let (queue, length, meter) = (VecDeque::new(), length(&head), target.prepared.meter());
-            return Ok(Won::Parts(Parts { queue, body, length, media_type, meter }));
+            return Ok(Won::Parts(Parts { queue, body, length, media_type: head.media_type, meter }));
         }
         match (self.ask.stream, head.is_events) {
-            (true, true) => {
-                let stream = Stream::new(body, target.prepared.dialect.framing(), self.translation(target));
-                let stream = stream.with_ids(self.minter(target, picked));
-                let stream = match (self.ask.form, self.ask.endpoint) {
-                    (Form::Array, _) => stream.in_array(),
-                    // Of others no end is known but that of their bytes.
-                    (_, Endpoint::Pass(other)) if other != Operation::Completions => stream.without_end(),
-                    _ => stream,
-                };
-                let commit = Box::pin(inspect::commit(stream, self.flight, self.timer));
-                Ok(Won::Events(Box::new(commit.await?)))
-            }
+            (true, true) => self.events(target, picked, body).await,
             (false, false) => self.whole(target, picked, (&head, body)).await,
             (true, false) => Err(Failed::malformed("the provider did not answer with a stream")),
             (false, true) => Err(Failed::malformed("the provider answered with a stream")),
         }
+    }
+
+    /// Sound, pictures or what is said of them, in the form that the provider gave it.
+    async fn media(
+        &mut self,
+        target: &Target<'_>,
+        picked: &Picked,
+        (operation, head, body): (Operation, Head, Incoming),
+    ) -> Result<Won, Failed> {
+        let speech = operation == Operation::Speech;
+        if speech && let Some(text) = self.ask.envelope.get("input").and_then(|input| input.string()) {
+            self.flight.usage(Usage { characters: text.chars().count() as u64, ..Usage::default() });
+        }
+        if head.is_events {
+            self.flight.record.stream = true;
+            return self.events(target, picked, body).await;
+        }
+        if head.media_type.is_none() && !speech {
+            return self.whole(target, picked, (&head, body)).await;
+        }
+        let (queue, length, meter) = (VecDeque::new(), length(&head), target.prepared.meter());
+        Ok(Won::Parts(Parts { queue, body, length, media_type: head.media_type, meter }))
+    }
+
+    /// A stream, up to its first content.
+    async fn events(&mut self, target: &Target<'_>, picked: &Picked, body: Incoming) -> Result<Won, Failed> {
+        let stream = Stream::new(body, target.prepared.dialect.framing(), self.translation(target));
+        let stream = stream.with_ids(self.minter(target, picked));
+        let stream = match (self.ask.form, self.ask.endpoint) {
+            (Form::Array, _) => stream.in_array(),
+            // Of others no end is known but that of their bytes.
+            (_, Endpoint::Pass(other)) if other != Operation::Completions => stream.without_end(),
+            _ => stream,
+        };
+        let commit = Box::pin(inspect::commit(stream, self.flight, self.timer));
+        Ok(Won::Events(Box::new(commit.await?)))
     }
 
     fn translation(&self, target: &Target<'_>) -> Translation {
@@ -405,11 +454,9 @@ impl Walk<'_> {
         let bytes = joined(parts);
         let codec = outbound(theirs);
         if same {
-            let usage = json::Raw::outline(&bytes, meter.member()).map_err(|_| not_json())?;
+            let usage = meter.in_whole(&bytes).map_err(|NotJson| not_json())?;
             // What is kept was counted when it was made.
-            if let Some(usage) = usage.and_then(|usage| meter.read(usage))
-                && !matches!(self.ask.endpoint, Endpoint::Stored(..))
-            {
+            if let Some(usage) = usage.filter(|_| !matches!(self.ask.endpoint, Endpoint::Stored(..))) {
                 self.flight.usage(usage);
             }
             let bytes = match ids {

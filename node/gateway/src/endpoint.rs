@@ -74,7 +74,7 @@ impl From<Endpoint> for RequestLine {
 
 impl RequestLine {
     /// The paths that exist, for the 404 that lists them.
-    pub const PATHS: [&'static str; 43] = [
+    pub const PATHS: [&'static str; 48] = [
         "POST /v1/chat/completions",
         "POST /v1/responses",
         "GET, DELETE /v1/responses/{id}",
@@ -91,7 +91,11 @@ impl RequestLine {
         "POST /v1/embeddings",
         "POST /v1/moderations",
         "POST /v1/images/generations",
+        "POST /v1/images/edits",
+        "POST /v1/images/variations",
         "POST /v1/audio/speech",
+        "POST /v1/audio/transcriptions",
+        "POST /v1/audio/translations",
         "POST /v1/rerank",
         "POST /v2/rerank",
         "POST /v2/embed",
@@ -115,6 +119,7 @@ impl RequestLine {
         "GET /v1beta/models/{model}",
         "the same below /openai, /anthropic, /genai, /bedrock, /cohere, /litellm and /langchain",
         "POST /openai/deployments/{model}/chat/completions",
+        "and .../completions, embeddings, images/generations, images/edits, audio/speech, audio/transcriptions, audio/translations",
         "GET /healthz",
         "GET /readyz",
         "GET /metrics",
@@ -186,7 +191,11 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
         "embeddings" => Endpoint::Embed(Api::OpenAi),
         "moderations" => Endpoint::Pass(Operation::Moderations),
         "images/generations" => Endpoint::Pass(Operation::ImageGenerations),
+        "images/edits" => Endpoint::Pass(Operation::ImageEdits),
+        "images/variations" => Endpoint::Pass(Operation::ImageVariations),
         "audio/speech" => Endpoint::Pass(Operation::Speech),
+        "audio/transcriptions" => Endpoint::Pass(Operation::Transcriptions),
+        "audio/translations" => Endpoint::Pass(Operation::Translations),
         "messages/count_tokens" => Endpoint::Pass(Operation::CountTokens),
         "responses/input_tokens" => Endpoint::Pass(Operation::ResponseTokens),
         "rerank" => Endpoint::Pass(Operation::Rerank),
@@ -239,7 +248,10 @@ fn named(path: &str) -> Option<RequestLine> {
             "completions" => Endpoint::Pass(Operation::Completions),
             "embeddings" => Endpoint::Embed(Api::OpenAi),
             "images/generations" => Endpoint::Pass(Operation::ImageGenerations),
+            "images/edits" => Endpoint::Pass(Operation::ImageEdits),
             "audio/speech" => Endpoint::Pass(Operation::Speech),
+            "audio/transcriptions" => Endpoint::Pass(Operation::Transcriptions),
+            "audio/translations" => Endpoint::Pass(Operation::Translations),
             _ => return None,
         };
         return line(endpoint, model, None);
@@ -268,6 +280,19 @@ impl Endpoint {
         }
     }
 
+    /// Whether its requests are forms, or may be.
+    pub(crate) const fn takes_form(self) -> bool {
+        matches!(self, Self::Pass(operation) if operation.takes_form())
+    }
+
+    /// The operation, if it is about sound or pictures.
+    pub(crate) fn media(self) -> Option<Operation> {
+        match self {
+            Self::Pass(operation) if operation.is_media() => Some(operation),
+            _ => None,
+        }
+    }
+
     /// The name in logs and metrics.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -276,15 +301,6 @@ impl Endpoint {
             Self::Pass(operation) => operation.name(),
             Self::Stored(stored, act) => stored::name(stored, act),
             Self::Models(_) => "models",
-        }
-    }
-
-    /// Whether an answer is bytes that nobody here reads.
-    pub(crate) const fn is_opaque(self) -> bool {
-        match self {
-            Self::Pass(operation) => matches!(operation, Operation::Speech),
-            Self::Stored(_, act) => act.is_content(),
-            _ => false,
         }
     }
 
@@ -327,6 +343,10 @@ mod tests {
             ("/cohere/v2/chat", generate(Dialect::CohereChat)),
             ("/v1/embeddings", embed(Api::OpenAi)),
             ("/v1/completions", pass(Operation::Completions)),
+            ("/v1/audio/transcriptions", pass(Operation::Transcriptions)),
+            ("/openai/audio/translations", pass(Operation::Translations)),
+            ("/litellm/v1/images/edits", pass(Operation::ImageEdits)),
+            ("/langchain/images/variations", pass(Operation::ImageVariations)),
             ("/v1/rerank", pass(Operation::Rerank)),
             ("/cohere/v2/rerank", pass(Operation::Rerank)),
             ("/cohere/v2/embed", embed(Api::Cohere)),
@@ -408,6 +428,8 @@ mod tests {
             ("/v1/models/chat:generateContent", Some(("gemini", "chat", Some(false)))),
             ("/openai/deployments/gpt%204/chat/completions", Some(("openai-chat", "gpt 4", None))),
             ("/openai/deployments/e/embeddings", Some(("embeddings", "e", None))),
+            ("/openai/deployments/whisper/audio/transcriptions", Some(("transcriptions", "whisper", None))),
+            ("/openai/deployments/gpt-image-1/images/edits", Some(("image_edits", "gpt-image-1", None))),
             ("/model//converse", None),
             ("/model/%ff/converse", None),
             (

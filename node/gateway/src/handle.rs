@@ -13,6 +13,7 @@ use crate::{
     record::Outcome,
     relay::Relay,
     route::plan,
+    tail::Tail,
     timer::Timer,
     worker::Worker,
 };
@@ -64,7 +65,10 @@ pub(crate) async fn handle(
         settings: &snapshot.settings,
         fetched: None,
     };
-    match walk.walk(&plan).await {
+    let walked = walk.walk(&plan).await;
+    flight.record.bytes_in += ask.tail().map_or(0, Tail::taken);
+    match walked {
+        Walked::Refused(refusal) => answer::refusal(flight, &refusal),
         Walked::Lost(failed, dialect) => lost(flight, &failed, dialect),
         Walked::Won(won, dropped) => deliver(flight, (won, dropped), timer, (&ask, &snapshot)),
     }

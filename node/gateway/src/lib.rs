@@ -9,7 +9,9 @@ mod worker;
 // One request, stage by stage.
 mod handle;
 
+mod intake;
 mod receive;
+mod upload;
 
 mod authenticate;
 
@@ -43,6 +45,7 @@ mod flight;
 mod headers;
 mod meter;
 mod record;
+mod tail;
 mod timer;
 
 // What requests share.

@@ -27,6 +27,7 @@ use trestle_dialect::{
 };
 use trestle_provider::{Operation, Provider, Signable};
 
+static ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(crate) static AGENT: HeaderValue =
     HeaderValue::from_static(concat!("trestle/", env!("CARGO_PKG_VERSION")));
@@ -52,6 +53,7 @@ impl Prepared {
     pub(crate) fn meter(&self) -> Meter {
         match self.embeds {
             Some(embeds) => Meter::Embeds(dialect::embed::codec(embeds.theirs)),
+            None if self.operation.is_media() => Meter::Media,
             None => Meter::Dialect(outbound(self.dialect)),
         }
     }
@@ -88,6 +90,8 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
         let (mut edits, dropped) = codec.edit_request(&ask.envelope, &wire).map_err(Failed::unfit)?;
         name_previous(ask, &mut edits);
         (edits.apply(&ask.envelope), dropped)
+    } else if let Some(upload) = &ask.upload {
+        (upload.form().edit(&wire).map_err(Failed::unfit)?, Vec::new())
     } else {
         (passed_on(ask, &wire), Vec::new())
     };
@@ -95,7 +99,11 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
         return Err(strictly(target, &dropped));
     }
     let operation = ask.endpoint.operation(theirs, ask.streams());
-    let (body, more) = (Outgoing::new(pieces), Vec::new());
+    let (mut body, more) = (Outgoing::new(pieces), Vec::new());
+    if let Some(tail) = ask.upload.as_ref().and_then(|upload| upload.tail()) {
+        tail.watch(&target.params);
+        body = body.before(tail);
+    }
     Ok(Prepared { body, more, operation, embeds: None, dropped, dialect: theirs })
 }
 
@@ -162,10 +170,17 @@ fn name_previous(ask: &Ask, edits: &mut Edits) {
 fn accept(ask: &Ask, prepared: &Prepared) -> HeaderValue {
     static EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
     match prepared.dialect.framing() {
+        _ if ask.endpoint.media().is_some() => ANYTHING.clone(),
         _ if !ask.stream => JSON.clone(),
         Framing::Sse => EVENTS.clone(),
         Framing::EventStream => HeaderValue::from_static(Framing::EventStream.media_type()),
     }
+}
+
+/// What the body is: a form keeps its boundary.
+fn content_type(ask: &Ask) -> HeaderValue {
+    let own = ask.upload.as_ref().and_then(|_| ask.headers.get("content-type"));
+    own.and_then(|value| HeaderValue::from_bytes(value).ok()).unwrap_or_else(|| JSON.clone())
 }
 
 /// The whole request for one attempt. Only headers on the allow-list leave: ours, the provider's, and those of the
@@ -183,7 +198,7 @@ pub(crate) fn request(
         _ => Method::POST,
     };
     if !body.pieces().is_empty() {
-        headers.insert(CONTENT_TYPE, JSON.clone());
+        headers.insert(CONTENT_TYPE, content_type(ask));
     }
     headers.insert(ACCEPT, accept(ask, prepared));
     headers.insert(USER_AGENT, AGENT.clone());
@@ -198,11 +213,11 @@ pub(crate) fn request(
     }
     if let Some(ready) = &picked.ready {
         // Last of all: a signature is over what is sent.
-        let signable = Signable { path: &path, body: body.pieces(), now: SystemTime::now() };
+        let signable = Signable { path: &path, body: body.whole(), now: SystemTime::now() };
         let presented = remote.present(&ready.fetched, &signable, &mut headers);
         presented.map_err(|why| Failed::new("bad_configuration", Next::Onward, why))?;
     }
-    let mut request = Request::new(body.clone());
+    let mut request = Request::new(body.again());
     *request.method_mut() = method;
     *request.uri_mut() = Uri::from(path);
     *request.headers_mut() = headers;

@@ -7,12 +7,13 @@ use crate::{
     flight::Flight,
     headers::Headers,
     ids::Ids,
+    intake::Intake,
     pin::Pin,
-    upstream::{Encoding, Inflate, InflateError},
+    tail::Tail,
+    upload::{self, Upload},
 };
 use bytes::{Bytes, BytesMut};
-use std::{cell::OnceCell, sync::Arc, time::Duration};
-use tokio::time::{Instant, timeout_at};
+use std::{cell::OnceCell, sync::Arc};
 use trestle_config::Settings;
 use trestle_dialect::{
     Dialect, Edits, Envelope, Outbound, Refusal, RefusalKind, embed, inbound,
@@ -20,10 +21,6 @@ use trestle_dialect::{
 };
 use trestle_provider::Stream;
 
-/// A body gets this long, and one more second for each `SLOWEST` bytes that have come.
-const BODY_TIME: Duration = Duration::from_secs(30);
-/// Slower clients are told so: bytes a second.
-const SLOWEST: u64 = 16 * 1024;
 /// Room that is reserved on the client's word alone.
 const TRUSTED: u64 = 1024 * 1024;
 /// Per-request fallbacks.
@@ -35,8 +32,10 @@ pub(crate) struct Ask {
     pub(crate) endpoint: Endpoint,
     /// The client's headers.
     pub(crate) headers: Headers,
-    /// The body.
+    /// The body; without members if it is a form.
     pub(crate) envelope: Envelope,
+    /// The body, if it is a form.
+    pub(crate) upload: Option<Box<Upload>>,
     /// The model as the client named it.
     pub(crate) model: String,
     /// The answer is to be streamed.
@@ -74,19 +73,26 @@ impl Ask {
 
     /// Reads what every request must say.
     pub(crate) fn read(
-        RequestLine { endpoint, named, item, form, .. }: RequestLine,
+        line: RequestLine,
         headers: Headers,
         body: Bytes,
         held: Held,
     ) -> Result<Self, Refusal> {
-        let stored = matches!(endpoint, Endpoint::Stored(..));
+        if upload::is_form(line.endpoint, &headers) {
+            let upload = Upload::whole(&headers, body)?;
+            return Self::of_form(line, headers, upload, held);
+        }
+        let stored = matches!(line.endpoint, Endpoint::Stored(..));
         let body = if stored && body.is_empty() { Bytes::from_static(b"{}") } else { body };
         let envelope = Envelope::parse(body).map_err(|error| {
+            let form = line.endpoint.takes_form();
+            let or = if form { ", nor multipart/form-data by its content-type" } else { "" };
             Refusal::new(
                 RefusalKind::InvalidRequest,
-                format!("the body is not an acceptable JSON object: {error}"),
+                format!("the body is not an acceptable JSON object{or}: {error}"),
             )
         })?;
+        let RequestLine { endpoint, named, item, form, .. } = line;
         let embeds = match endpoint {
             Endpoint::Embed(api) => Some(api.form_of(&envelope)?),
             _ => None,
@@ -105,29 +111,87 @@ impl Ask {
             Endpoint::Generate(dialect) => inbound(dialect).wants_usage(&envelope),
             _ => true,
         };
-        let fallbacks = fallbacks(&envelope, &headers)?;
-        let strict = strict(&headers)?;
-        let (embed, decoded, inlined) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Ok(Self {
-            endpoint,
-            headers,
-            envelope,
+        let fallbacks = fallbacks(&envelope)?;
+        let ask = Self {
             model,
             stream,
             form,
             wants_usage,
-            strict,
-            fallbacks,
             item,
+            embeds,
+            ..Self::new(endpoint, envelope, headers, held)
+        };
+        ask.with_options(fallbacks)
+    }
+
+    /// Reads the same of a form.
+    fn of_form(line: RequestLine, headers: Headers, upload: Upload, held: Held) -> Result<Self, Refusal> {
+        let model = match line.named {
+            Some(Named { model, .. }) => model.into_string(),
+            None => upload.model()?,
+        };
+        let (stream, fallbacks) = (upload.stream()?, upload.fallbacks()?);
+        let ask = Self {
+            model,
+            stream,
+            upload: Some(Box::new(upload)),
+            ..Self::new(line.endpoint, Envelope::default(), headers, held)
+        };
+        ask.with_options(fallbacks)
+    }
+
+    fn new(endpoint: Endpoint, envelope: Envelope, headers: Headers, held: Held) -> Self {
+        Self {
+            endpoint,
+            headers,
+            envelope,
+            upload: None,
+            model: String::new(),
+            stream: false,
+            form: Form::Events,
+            wants_usage: true,
+            strict: false,
+            fallbacks: None,
+            item: None,
             ids: None,
             pin: None,
             edits: Edits::default(),
-            embeds,
-            embed,
-            decoded,
-            inlined,
+            embeds: None,
+            embed: OnceCell::new(),
+            decoded: OnceCell::new(),
+            inlined: OnceCell::new(),
             held,
-        })
+        }
+    }
+
+    /// With what headers may say, too.
+    fn with_options(mut self, fallbacks: Option<Vec<String>>) -> Result<Self, Refusal> {
+        self.fallbacks = match fallbacks {
+            None => fallbacks_in(&self.headers)?,
+            named => named,
+        };
+        if self.fallbacks.as_ref().is_some_and(|named| named.len() > FALLBACKS_MAX) {
+            let message = format!("at most {FALLBACKS_MAX} fallbacks can be named");
+            return Err(Refusal::invalid("fallbacks", message));
+        }
+        self.strict = strict(&self.headers)?;
+        Ok(self)
+    }
+
+    /// Bytes of the body that are held.
+    fn held_bytes(&self) -> u64 {
+        let body = self.upload.as_ref().map_or(self.envelope.body(), |upload| upload.form().body());
+        body.len() as u64
+    }
+
+    /// What was sent on of a form that was not held.
+    pub(crate) fn tail(&self) -> Option<&Tail> {
+        self.upload.as_ref()?.tail().map(|tail| &**tail)
+    }
+
+    /// Whether all that was sent is still held, so that it can be sent again.
+    pub(crate) fn can_repeat(&self) -> bool {
+        self.tail().is_none_or(|tail| tail.taken() == 0)
     }
 
     /// The request for a target that speaks `codec`: with the media that it cannot be told by URL, if they were fetched.
@@ -186,9 +250,16 @@ pub(crate) async fn receive(
     body: RequestBody,
 ) -> Result<Ask, Refusal> {
     let mut held = flight.worker.budget().share();
-    let bytes = collect(settings, &headers, body, &mut held).await?;
-    flight.record.bytes_in = bytes.len() as u64;
-    let mut ask = Ask::read(line, headers, bytes, held)?;
+    let intake = Intake::new(settings, &headers, body)?;
+    let mut ask = if upload::is_form(line.endpoint, &headers) {
+        // Boxed: few requests are forms, and all would be as large.
+        let upload = Box::pin(upload::receive(settings, &headers, intake, &mut held)).await?;
+        Ask::of_form(line, headers, upload, held)?
+    } else {
+        let bytes = collect(settings, intake, &mut held).await?;
+        Ask::read(line, headers, bytes, held)?
+    };
+    flight.record.bytes_in = ask.held_bytes();
     ask.strict |= flight.record.caller.as_ref().is_some_and(|caller| caller.strict);
     flight.record.model = ask.model.chars().take(128).collect();
     flight.record.stream = ask.stream;
@@ -196,16 +267,22 @@ pub(crate) async fn receive(
 }
 
 fn read_model(envelope: &Envelope) -> Result<String, Refusal> {
-    let Some(value) = envelope.get("model") else {
-        return Err(Refusal::invalid(
-            "model",
-            "`model` is missing: name a model such as `openai/gpt-4o-mini`",
-        ));
-    };
-    match value.string() {
-        Some(model) if !model.trim().is_empty() => Ok(model.into_owned()),
+    match envelope.get("model").map(|value| value.string()) {
+        Some(None) => Err(Refusal::invalid("model", "`model` must be a string")),
+        None => named(None),
+        Some(Some(model)) => named(Some(&model)),
+    }
+}
+
+/// The model that a body names.
+pub(crate) fn named(model: Option<&str>) -> Result<String, Refusal> {
+    match model {
+        Some(model) if !model.trim().is_empty() => Ok(model.to_owned()),
         Some(_) => Err(Refusal::invalid("model", "`model` is empty")),
-        None => Err(Refusal::invalid("model", "`model` must be a string")),
+        None => {
+            let message = "`model` is missing: name a model such as `openai/gpt-4o-mini`";
+            Err(Refusal::invalid("model", message))
+        }
     }
 }
 
@@ -219,27 +296,25 @@ fn read_stream(envelope: &Envelope) -> Result<bool, Refusal> {
     }
 }
 
-fn fallbacks(envelope: &Envelope, headers: &Headers) -> Result<Option<Vec<String>>, Refusal> {
-    let named: Vec<String> = if let Some(value) = envelope.get("fallbacks") {
-        let strings: Option<Vec<_>> = value.elements().map(|e| e.string().map(|s| s.into_owned())).collect();
-        let array = value.bytes().first() == Some(&b'[');
-        strings.filter(|_| array).ok_or_else(|| {
-            Refusal::invalid(
-                "fallbacks",
-                "`fallbacks` must be an array of model names such as `anthropic/claude-sonnet-5`",
-            )
-        })?
-    } else if let Some(value) = headers.get("x-trestle-fallbacks") {
-        let text = std::str::from_utf8(value)
-            .map_err(|_| Refusal::invalid("x-trestle-fallbacks", "the header must be plain text"))?;
-        text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
-    } else {
-        return Ok(None);
-    };
-    if named.len() > FALLBACKS_MAX {
-        return Err(Refusal::invalid("fallbacks", format!("at most {FALLBACKS_MAX} fallbacks can be named")));
-    }
-    Ok(Some(named))
+fn fallbacks(envelope: &Envelope) -> Result<Option<Vec<String>>, Refusal> {
+    let Some(value) = envelope.get("fallbacks") else { return Ok(None) };
+    let strings: Option<Vec<_>> = value.elements().map(|e| e.string().map(|s| s.into_owned())).collect();
+    let array = value.bytes().first() == Some(&b'[');
+    strings.filter(|_| array).map(Some).ok_or_else(bad_fallbacks)
+}
+
+/// They are no list of names.
+pub(crate) fn bad_fallbacks() -> Refusal {
+    let message = "`fallbacks` must be an array of model names such as `anthropic/claude-sonnet-5`";
+    Refusal::invalid("fallbacks", message)
+}
+
+fn fallbacks_in(headers: &Headers) -> Result<Option<Vec<String>>, Refusal> {
+    let Some(value) = headers.get("x-trestle-fallbacks") else { return Ok(None) };
+    let text = std::str::from_utf8(value)
+        .map_err(|_| Refusal::invalid("x-trestle-fallbacks", "the header must be plain text"))?;
+    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    Ok(Some(names.map(str::to_owned).collect()))
 }
 
 fn strict(headers: &Headers) -> Result<bool, Refusal> {
@@ -250,61 +325,23 @@ fn strict(headers: &Headers) -> Result<bool, Refusal> {
     }
 }
 
-fn too_large(settings: &Settings) -> Refusal {
-    Refusal::new(
-        RefusalKind::TooLarge,
-        format!("the body is larger than {} bytes (settings.body_bytes_max)", settings.body_bytes_max),
-    )
-}
-
-fn bad_encoding(error: InflateError, settings: &Settings) -> Refusal {
-    match error {
-        InflateError::TooLarge => too_large(settings),
-        other => Refusal::invalid("content-encoding", other.to_string()),
-    }
+/// Counts bytes among the bodies in flight.
+pub(crate) fn keep(held: &mut Held, bytes: usize, settings: &Settings) -> Result<(), Refusal> {
+    held.grow(bytes, settings.buffered_bytes_max).map_err(|_| {
+        Refusal::new(RefusalKind::Overloaded, "too many bytes of requests are in flight: try again shortly")
+    })
 }
 
 /// Reads the whole body: each byte is copied at most once, none where it comes in one piece.
-async fn collect(
-    settings: &Settings,
-    headers: &Headers,
-    mut body: RequestBody,
-    held: &mut Held,
-) -> Result<Bytes, Refusal> {
-    let length = headers.text("content-length").and_then(|length| length.parse::<u64>().ok()).unwrap_or(0);
-    if length > settings.body_bytes_max {
-        return Err(too_large(settings));
-    }
-    let encoding = headers.get("content-encoding").map_or(Encoding::Identity, Encoding::of);
-    let mut inflate =
-        Inflate::new(encoding, settings.body_bytes_max).map_err(|error| bad_encoding(error, settings))?;
+async fn collect(settings: &Settings, mut intake: Intake, held: &mut Held) -> Result<Bytes, Refusal> {
+    let length = intake.length().unwrap_or(0);
     let (mut first, mut all) = (Bytes::new(), BytesMut::new());
-    let (started, mut taken) = (Instant::now(), 0u64);
-    while !body.is_end() {
-        let deadline = started + BODY_TIME + Duration::from_secs(taken / SLOWEST);
-        let next = timeout_at(deadline, body.data()).await.map_err(|_| {
-            Refusal::new(
-                RefusalKind::ClientTimeout,
-                "the body did not arrive in time: send it faster, or in one piece",
-            )
-        })?;
-        let Some(data) = next else { break };
-        let mut data = data.map_err(|_| {
-            Refusal::new(RefusalKind::InvalidRequest, "the body ended before its announced length")
-        })?;
-        if let Some(inflate) = &mut inflate {
-            data = inflate.push(&data).map_err(|e| bad_encoding(e, settings))?.into();
-        }
+    let mut taken = 0;
+    while !intake.is_end() {
+        let Some(data) = intake.next().await else { break };
+        let data = data?;
         taken += data.len() as u64;
-        if taken > settings.body_bytes_max {
-            return Err(too_large(settings));
-        }
-        held.grow(data.len(), settings.buffered_bytes_max).map_err(|_| {
-            Refusal::new(
-                RefusalKind::Overloaded,
-                "too many bytes of requests are in flight: try again shortly",
-            )
-        })?;
+        keep(held, data.len(), settings)?;
         if first.is_empty() && all.is_empty() {
             first = data;
             continue;
@@ -315,11 +352,6 @@ async fn collect(
             all.reserve(length.min(TRUSTED).max(taken * 2).saturating_sub(all.len() as u64) as usize);
         }
         all.extend_from_slice(&data);
-    }
-    if let Some(mut inflate) = inflate {
-        let rest = inflate.finish().map_err(|e| bad_encoding(e, settings))?;
-        all.extend_from_slice(&std::mem::take(&mut first));
-        all.extend_from_slice(&rest);
     }
     Ok(if all.is_empty() { first } else { all.freeze() })
 }

@@ -21,7 +21,7 @@ use std::{
     task::{Context, Poll},
     time::Duration,
 };
-use trestle_dialect::Dialect;
+use trestle_dialect::{Dialect, Pictures, ir::Usage};
 
 /// After the proper end, the rest of the upstream's body is awaited this long so that its connection can be kept.
 const LINGER: Duration = Duration::from_millis(250);
@@ -47,9 +47,16 @@ enum Kind {
     /// Events.
     Events { stream: Box<Stream>, dialect: Dialect },
     /// A large answer that is not a stream: bytes as they come.
-    Bytes { queue: VecDeque<Bytes>, body: Incoming, left: Option<u64>, meter: Meter, tail: VecDeque<Bytes> },
+    Bytes { queue: VecDeque<Bytes>, body: Incoming, left: Option<u64>, counted: Counted },
     /// Nothing more.
     Done,
+}
+
+/// What is seen of the cost of an answer that goes by.
+struct Counted {
+    meter: Meter,
+    tail: VecDeque<Bytes>,
+    pictures: Option<Box<Pictures>>,
 }
 
 impl Relay {
@@ -70,12 +77,9 @@ impl Relay {
         timer: Timer,
         (meter, idle): (Meter, Duration),
     ) -> Self {
-        Self::new(
-            flight,
-            timer,
-            idle,
-            Kind::Bytes { queue, body, left: length, meter, tail: VecDeque::new() },
-        )
+        let pictures = meter.pictures().map(Box::new);
+        let counted = Counted { meter, tail: VecDeque::new(), pictures };
+        Self::new(flight, timer, idle, Kind::Bytes { queue, body, left: length, counted })
     }
 
     fn new(flight: Flight, mut timer: Timer, idle: Duration, kind: Kind) -> Self {
@@ -184,7 +188,7 @@ impl Inner {
     }
 
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
-        let Kind::Bytes { queue, body, left, meter, tail } = &mut self.kind else {
+        let Kind::Bytes { queue, body, left, counted } = &mut self.kind else {
             return Poll::Ready(None);
         };
         let next = match queue.pop_front() {
@@ -195,11 +199,11 @@ impl Inner {
             Poll::Ready(Some(Ok(bytes))) => {
                 self.timer.stage(self.idle);
                 *left = left.map(|left| left.saturating_sub(bytes.len() as u64));
-                keep_tail(tail, &bytes);
+                counted.see(&bytes);
                 return Poll::Ready(Some(Ok(bytes)));
             }
             Poll::Ready(None) => {
-                if let Some(usage) = meter.in_tail(&tail.iter().flatten().copied().collect::<Vec<_>>()) {
+                if let Some(usage) = counted.usage() {
                     self.flight.usage(usage);
                 }
                 self.flight.record.outcome = Outcome::Ok;
@@ -218,10 +222,23 @@ impl Inner {
     }
 }
 
-fn keep_tail(tail: &mut VecDeque<Bytes>, bytes: &Bytes) {
-    tail.push_back(bytes.slice(bytes.len().saturating_sub(TAIL)..));
-    while tail.len() > 1 && tail.iter().skip(1).map(Bytes::len).sum::<usize>() >= TAIL {
-        tail.pop_front();
+impl Counted {
+    fn see(&mut self, bytes: &Bytes) {
+        if let Some(pictures) = &mut self.pictures {
+            pictures.feed(bytes);
+        }
+        let tail = &mut self.tail;
+        tail.push_back(bytes.slice(bytes.len().saturating_sub(TAIL)..));
+        while tail.len() > 1 && tail.iter().skip(1).map(Bytes::len).sum::<usize>() >= TAIL {
+            tail.pop_front();
+        }
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        let tail: Vec<_> = self.tail.iter().flatten().copied().collect();
+        let images = self.pictures.as_ref().map_or(0, |pictures| pictures.count());
+        let told = self.meter.in_tail(&tail);
+        if images == 0 { told } else { Some(Usage { images, ..told.unwrap_or_default() }) }
     }
 }
 

@@ -37,6 +37,14 @@ pub enum Operation {
     ImageGenerations,
     /// Sound from a text: OpenAI.
     Speech,
+    /// A text from sound: OpenAI.
+    Transcriptions,
+    /// An English text from sound: OpenAI.
+    Translations,
+    /// Pictures from pictures and a text: OpenAI.
+    ImageEdits,
+    /// Pictures from a picture: OpenAI.
+    ImageVariations,
     /// How many tokens a request has: Anthropic.
     CountTokens,
     /// The same: Gemini.
@@ -63,7 +71,7 @@ pub enum Operation {
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 29] = [
         Self::Chat,
         Self::Responses,
         Self::Messages,
@@ -78,6 +86,10 @@ impl Operation {
         Self::Moderations,
         Self::ImageGenerations,
         Self::Speech,
+        Self::Transcriptions,
+        Self::Translations,
+        Self::ImageEdits,
+        Self::ImageVariations,
         Self::CountTokens,
         Self::GeminiCountTokens,
         Self::EmbedContent,
@@ -144,6 +156,10 @@ impl Operation {
             Self::Moderations => "moderations",
             Self::ImageGenerations => "image_generations",
             Self::Speech => "speech",
+            Self::Transcriptions => "transcriptions",
+            Self::Translations => "translations",
+            Self::ImageEdits => "image_edits",
+            Self::ImageVariations => "image_variations",
             Self::CountTokens => "count_tokens",
             Self::GeminiCountTokens => "gemini_count_tokens",
             Self::EmbedContent => "embed_content",
@@ -167,6 +183,10 @@ impl Operation {
             | Self::Moderations
             | Self::ImageGenerations
             | Self::Speech
+            | Self::Transcriptions
+            | Self::Translations
+            | Self::ImageEdits
+            | Self::ImageVariations
             | Self::Files
             | Self::Batches => Dialect::OpenAiChat,
             Self::Responses | Self::ResponseTokens => Dialect::OpenAiResponses,
@@ -204,6 +224,25 @@ impl Operation {
         !matches!(self, Self::Files | Self::Batches | Self::MessageBatches)
     }
 
+    /// Whether it takes or makes sound or pictures: its answer has the form that the provider gives it, whatever was
+    /// asked for (JSON, text, sound, events), and its cost is counted in more than tokens.
+    pub const fn is_media(self) -> bool {
+        matches!(
+            self,
+            Self::ImageGenerations
+                | Self::Speech
+                | Self::Transcriptions
+                | Self::Translations
+                | Self::ImageEdits
+                | Self::ImageVariations
+        )
+    }
+
+    /// Whether its requests are forms (`multipart/form-data`), or may be.
+    pub const fn takes_form(self) -> bool {
+        matches!(self, Self::Transcriptions | Self::Translations | Self::ImageEdits | Self::ImageVariations)
+    }
+
     /// The operation whose path this one takes where it has none of its own.
     pub(crate) const fn wider(self) -> Option<Self> {
         match self {
@@ -228,6 +267,10 @@ impl Operation {
             Self::Moderations => "/moderations",
             Self::ImageGenerations => "/images/generations",
             Self::Speech => "/audio/speech",
+            Self::Transcriptions => "/audio/transcriptions",
+            Self::Translations => "/audio/translations",
+            Self::ImageEdits => "/images/edits",
+            Self::ImageVariations => "/images/variations",
             Self::CountTokens => "/messages/count_tokens",
             Self::GeminiCountTokens => "/models/{model}:countTokens",
             Self::EmbedContent => "/models/{model}:embedContent",

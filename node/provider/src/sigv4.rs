@@ -15,8 +15,8 @@ use std::{fmt::Write, time::SystemTime};
 pub struct Signable<'a> {
     /// The path and query, encoded.
     pub path: &'a PathAndQuery,
-    /// The body in its pieces.
-    pub body: &'a [Bytes],
+    /// The body in its pieces; `None` where it goes out as it comes in.
+    pub body: Option<&'a [Bytes]>,
     /// The time of the signature.
     pub now: SystemTime,
 }
@@ -47,7 +47,8 @@ pub(crate) fn sign(
         .build()
         .map_err(|_| FAILED)?
         .into();
-    let body = SignableBody::Precomputed(hash(request.body));
+    let body = request.body.ok_or("a body that is not held whole cannot be signed")?;
+    let body = SignableBody::Precomputed(hash(body));
     let signable =
         SignableRequest::new("POST", uri, signed.ok_or(FAILED)?.into_iter(), body).map_err(|_| FAILED)?;
     let (instructions, _) = signature(signable, &params).map_err(|_| FAILED)?.into_parts();

@@ -99,7 +99,7 @@ mod tests {
         headers.insert("host", bedrock.host().clone());
         let body = [Bytes::from_static(b"{\"a\":"), Bytes::from_static(b"1}")];
         let request =
-            Signable { path: &path, body: &body, now: UNIX_EPOCH + Duration::from_secs(1_700_000_000) };
+            Signable { path: &path, body: Some(&body), now: UNIX_EPOCH + Duration::from_secs(1_700_000_000) };
         bedrock.present(&Fetched::Aws(keys), &request, &mut headers).unwrap();
         assert_eq!(headers["host"], "bedrock-runtime.eu-west-1.amazonaws.com");
         let signature = headers["authorization"].to_str().unwrap();
@@ -112,7 +112,7 @@ mod tests {
         whole.insert("host", bedrock.host().clone());
         let body = [Bytes::from_static(b"{\"a\":1}")];
         let keys = AwsKeys::new("AKID", &Secret::new("SECRET"), Some(&Secret::new("TOKEN")));
-        bedrock.present(&Fetched::Aws(keys), &Signable { body: &body, ..request }, &mut whole).unwrap();
+        bedrock.present(&Fetched::Aws(keys), &Signable { body: Some(&body), ..request }, &mut whole).unwrap();
         assert_eq!(whole, headers);
     }
 

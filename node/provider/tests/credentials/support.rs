@@ -83,7 +83,7 @@ pub(crate) fn key(ready: &Ready) -> String {
     let bedrock = provider(row).unwrap();
     let mut headers = HeaderMap::new();
     headers.insert("host", bedrock.host().clone());
-    let request = Signable { path: &"/".parse().unwrap(), body: &[], now: SystemTime::UNIX_EPOCH };
+    let request = Signable { path: &"/".parse().unwrap(), body: Some(&[]), now: SystemTime::UNIX_EPOCH };
     bedrock.present(&ready.fetched, &request, &mut headers).unwrap();
     let id = headers["authorization"].to_str().unwrap().split(['=', '/']).nth(1).unwrap();
     match headers.get("x-amz-security-token") {
