@@ -40,6 +40,8 @@ pub(super) enum Endpoint {
 pub(super) enum Kind {
     Response,
     MessageBatch,
+    Batch,
+    File,
 }
 
 /// Whose path it would be.
@@ -90,8 +92,12 @@ impl Endpoint {
         if path.ends_with("/responses/input_tokens") {
             return Some(Self::ResponseTokens);
         }
-        const ALL: [(&str, Kind); 2] =
-            [("/messages/batches", Kind::MessageBatch), ("/responses", Kind::Response)];
+        const ALL: [(&str, Kind); 4] = [
+            ("/messages/batches", Kind::MessageBatch),
+            ("/responses", Kind::Response),
+            ("/batches", Kind::Batch),
+            ("/files", Kind::File),
+        ];
         let found = |(name, what)| Some((what, path.split_once(name)?.1));
         let (what, rest) = ALL.into_iter().find_map(found)?;
         let (id, action) = match rest.strip_prefix('/') {

@@ -141,6 +141,8 @@ fn answer(
             let asked = (head.method.as_str(), id.as_str(), action.as_str());
             match what {
                 Kind::Response => openai::kept_response(asked, head.uri.query().unwrap_or_default(), account),
+                Kind::Batch => openai::kept_batch(asked, body, account),
+                Kind::File => openai::kept_file(asked, (header(head, CONTENT_TYPE.as_str()), body), account),
                 Kind::MessageBatch => anthropic::kept_batch(asked, (&head.headers, body), account),
             }
         }

@@ -6,40 +6,76 @@ use crate::{
     ir::Json,
     json::{Kind, Raw, Writer, offset_in},
 };
+use bytes::Bytes;
+
+/// Requests of a batch beyond this are refused; the vendors take 50,000 and 100,000.
+const REQUESTS_MAX: usize = 100_000;
 
 /// The models that a batch of Anthropic names, one for each of its requests.
 pub fn batch_models(envelope: &Envelope) -> Result<Vec<Raw<'_>>, Refusal> {
     let requests = envelope.get("requests").filter(|requests| requests.kind() == Kind::Array);
     let requests =
         requests.ok_or_else(|| Refusal::invalid("requests", "`requests` must be an array of requests"))?;
-    let model = |(index, request)| {
-        inner_model(request, "params").map_err(|why| {
+    let mut models = Vec::new();
+    for (index, request) in requests.elements().enumerate() {
+        let model = inner_model(request, "params").map_err(|why| {
             Refusal::invalid(format!("requests[{index}].params.model"), format!("requests[{index}]: {why}"))
-        })
-    };
-    requests.elements().enumerate().map(model).collect()
+        });
+        add(&mut models, model?, "requests")?;
+    }
+    Ok(models)
+}
+
+/// The models that the lines of a file name, which is the input of a batch of OpenAI; with the number of each line.
+pub fn line_models(content: &[u8]) -> Result<Vec<(usize, Raw<'_>)>, Refusal> {
+    let mut models = Vec::new();
+    for (index, line) in content.split(|byte| *byte == b'\n').enumerate() {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let request = Raw::parse(line).map_err(|error| format!("is not acceptable JSON: {error}"));
+        let model = request.and_then(|request| inner_model(request, "body"));
+        let model = model.map_err(|why| Refusal::invalid("file", format!("line {}: {why}", index + 1)))?;
+        add(&mut models, (index + 1, model), "file")?;
+    }
+    Ok(models)
+}
+
+fn add<T>(models: &mut Vec<T>, model: T, param: &str) -> Result<(), Refusal> {
+    if models.len() == REQUESTS_MAX {
+        return Err(Refusal::invalid(param, format!("a batch may have {REQUESTS_MAX} requests at most")));
+    }
+    models.push(model);
+    Ok(())
 }
 
 /// Gives these models other names; `None` leaves one as it is. As many as `batch_models` found.
 pub fn name_batch_models(envelope: &Envelope, models: &[Raw<'_>], names: &[Option<&str>]) -> Edits {
     let mut edits = Edits::default();
-    let Some(requests) = envelope.get("requests").map(Raw::bytes) else { return edits };
-    if names.iter().all(Option::is_none) {
-        return edits;
-    }
     // All at once: of a hundred thousand single edits each would look at all before it.
-    let (mut out, mut kept) = (Vec::with_capacity(requests.len()), 0);
+    let requests = envelope.get("requests").map(|requests| named(requests.bytes(), models, names));
+    if let Some(Some(requests)) = requests {
+        edits.set(envelope, "requests", Json::from_valid(requests));
+    }
+    edits
+}
+
+/// Text with other names for these models, which stand in it in this order; `None` where all stay as they are.
+pub fn named(text: &[u8], models: &[Raw<'_>], names: &[Option<&str>]) -> Option<Bytes> {
+    if names.iter().all(Option::is_none) {
+        return None;
+    }
+    let (mut out, mut kept) = (Vec::with_capacity(text.len()), 0);
     for (model, name) in models.iter().zip(names) {
-        let (Some(name), Some(at)) = (name, offset_in(requests, model.bytes())) else { continue };
-        out.extend_from_slice(requests.get(kept..at).unwrap_or_default());
+        let (Some(name), Some(at)) = (name, offset_in(text, model.bytes())) else { continue };
+        out.extend_from_slice(text.get(kept..at).unwrap_or_default());
         let mut written = Writer::append_to(out);
         written.string(name);
         out = written.finish();
         kept = at + model.bytes().len();
     }
-    out.extend_from_slice(requests.get(kept..).unwrap_or_default());
-    edits.set(envelope, "requests", Json::from_valid(out.into()));
-    edits
+    out.extend_from_slice(text.get(kept..).unwrap_or_default());
+    Some(out.into())
 }
 
 /// The model in the member `of` of a request.
@@ -105,5 +141,30 @@ mod tests {
         assert_eq!(named(&[None, None, None]), body);
         let expected = body.replace("p/a", "a\\\"").replace("p/c", "c");
         assert_eq!(named(&[Some("a\""), None, Some("c")]), expected);
+    }
+
+    #[test]
+    fn models_of_lines_are_found_and_named() {
+        let text = "{\"body\":{\"model\":\"p/a\"}}\r\n\n {\"body\":{\"model\":\"b\"}}\n{\"body\":{\"model\":\"p/a\"}}";
+        let found = line_models(text.as_bytes()).unwrap();
+        assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 3, 4]);
+        let models: Vec<_> = found.iter().map(|(_, model)| *model).collect();
+        let renamed = named(text.as_bytes(), &models, &[Some("a"), None, Some("a")]).unwrap();
+        assert_eq!(renamed, text.replace("p/a", "a"));
+        assert_eq!(named(text.as_bytes(), &models, &[None; 3]), None);
+        let good = "{\"body\":{\"model\":\"a\"}}\n";
+        for (line, why) in [
+            ("{", "line 2: is not acceptable JSON: "),
+            (
+                "{\"body\":{\"model\":\"a\"}}\r{\"body\":{\"model\":\"b\"}}",
+                "line 2: is not acceptable JSON: ",
+            ),
+            ("{\"body\":{\"model\":\"a\",\"model\":\"b\"}}", "line 2: `model` is there twice"),
+            ("{\"body\":{}}", "line 2: `body.model` is missing"),
+            ("[]", "line 2: is no object"),
+        ] {
+            let refused = line_models([good, line].concat().as_bytes()).unwrap_err();
+            assert!(refused.message.starts_with(why), "{line}: {}", refused.message);
+        }
     }
 }

@@ -37,7 +37,7 @@ mod batch;
 mod body;
 mod dropped;
 pub mod embed;
-pub use batch::{batch_models, name_batch_models};
+pub use batch::{batch_models, line_models, name_batch_models, named};
 
 pub mod stored;
 pub use stored::Stored;

@@ -15,6 +15,8 @@ pub enum Stored {
     Response,
     /// A file of OpenAI.
     File,
+    /// One whose requests were looked at, so that it may be the input of a batch.
+    Input,
     /// A batch of OpenAI.
     Batch,
     /// A batch of Anthropic.
@@ -33,7 +35,7 @@ impl Stored {
     pub const fn dialect(self) -> Dialect {
         match self {
             Self::Response => Dialect::OpenAiResponses,
-            Self::File | Self::Batch => Dialect::OpenAiChat,
+            Self::File | Self::Input | Self::Batch => Dialect::OpenAiChat,
             Self::MessageBatch => Dialect::AnthropicMessages,
         }
     }
@@ -42,7 +44,7 @@ impl Stored {
     pub const fn prefixes(self) -> &'static [&'static str] {
         match self {
             Self::Response => &["resp_"],
-            Self::File => &["file-", "file_"],
+            Self::File | Self::Input => &["file-", "file_"],
             Self::Batch => &["batch_"],
             Self::MessageBatch => &["msgbatch_"],
         }
@@ -53,9 +55,10 @@ impl Stored {
         match self {
             Self::Response => &[("id", Self::Response), ("previous_response_id", Self::Response)],
             Self::File => &[("id", Self::File)],
+            Self::Input => &[("id", Self::Input)],
             Self::Batch => &[
                 ("id", Self::Batch),
-                ("input_file_id", Self::File),
+                ("input_file_id", Self::Input),
                 ("output_file_id", Self::File),
                 ("error_file_id", Self::File),
             ],
@@ -67,7 +70,7 @@ impl Stored {
     pub fn unknown(self, id: &str) -> (String, Option<&'static str>) {
         match self {
             Self::Response => (format!("Response with id '{id}' not found."), None),
-            Self::File => (format!("No such File object: {id}"), None),
+            Self::File | Self::Input => (format!("No such File object: {id}"), None),
             Self::Batch => (format!("No batch found with id '{id}'."), None),
             Self::MessageBatch => (format!("Message batch `{id}` not found."), None),
         }

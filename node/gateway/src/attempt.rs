@@ -403,7 +403,7 @@ impl Walk<'_> {
     fn minter(&self, target: &Target<'_>, picked: &Picked) -> Option<Minter> {
         let stored = match self.ask.endpoint {
             Endpoint::Stored(_, Act::InputItems) => return None,
-            Endpoint::Stored(stored, _) => stored,
+            Endpoint::Stored(stored, _) => self.ask.pin.as_ref().map_or(stored, |pin| pin.stored),
             Endpoint::Generate(Dialect::OpenAiResponses)
                 if target.prepared.dialect == Dialect::OpenAiResponses =>
             {

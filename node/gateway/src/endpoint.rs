@@ -74,7 +74,7 @@ impl From<Endpoint> for RequestLine {
 
 impl RequestLine {
     /// The paths that exist, for the 404 that lists them.
-    pub const PATHS: [&'static str; 48] = [
+    pub const PATHS: [&'static str; 49] = [
         "POST /v1/chat/completions",
         "POST /v1/responses",
         "GET, DELETE /v1/responses/{id}",
@@ -104,6 +104,7 @@ impl RequestLine {
         "POST /v1beta/models/{model}:embedContent",
         "POST /v1beta/models/{model}:batchEmbedContents",
         "POST /model/{model}/invoke",
+        "POST /v1/files",
         "GET, DELETE /v1/files/{id}",
         "GET /v1/files/{id}/content",
         "POST /v1/batches",
@@ -282,7 +283,11 @@ impl Endpoint {
 
     /// Whether its requests are forms, or may be.
     pub(crate) const fn takes_form(self) -> bool {
-        matches!(self, Self::Pass(operation) if operation.takes_form())
+        match self {
+            Self::Pass(operation) => operation.takes_form(),
+            Self::Stored(stored, act) => matches!((stored, act), (Stored::File, Act::Create)),
+            _ => false,
+        }
     }
 
     /// The operation, if it is about sound or pictures.

@@ -92,6 +92,7 @@ impl Ids {
         let remote = matches!(provider.kind, ProviderKind::Remote(_));
         let credential = provider.credentials.iter().find(|own| *own.name == *key).filter(|_| remote)?;
         Some(Pin {
+            stored,
             provider: Arc::clone(provider),
             credential: Some(Arc::clone(credential)),
             theirs: id,

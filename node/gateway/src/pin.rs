@@ -13,6 +13,8 @@ use trestle_provider::Operation;
 /// The only route that can serve a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Pin {
+    /// What is kept there.
+    pub(crate) stored: Stored,
     /// The provider.
     pub(crate) provider: Arc<ProviderConfig>,
     /// Its key; `None` where any will do.

@@ -69,7 +69,7 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
         wants_max_completion_tokens: local.state.wants_max_completion_tokens(&target.model),
     };
     if let Endpoint::Stored(stored, act) = ask.endpoint {
-        return Ok(stored::prepare(ask, (stored, act)));
+        return stored::prepare(ask, (stored, act));
     }
     if let Some(form) = ask.embeds {
         return embed::prepare(ask, form, target, &wire);

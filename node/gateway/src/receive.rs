@@ -56,6 +56,8 @@ pub(crate) struct Ask {
     pub(crate) pin: Option<Pin>,
     /// What changes in a body that makes something to keep.
     pub(crate) edits: Edits,
+    /// The file in a form, where it is not sent as it came.
+    pub(crate) file: Option<Bytes>,
     /// The form of a request for embeddings.
     pub(crate) embeds: Option<embed::Form>,
     embed: OnceCell<Result<embed::Request, Refusal>>,
@@ -126,8 +128,10 @@ impl Ask {
 
     /// Reads the same of a form.
     fn of_form(line: RequestLine, headers: Headers, upload: Upload, held: Held) -> Result<Self, Refusal> {
+        let stored = matches!(line.endpoint, Endpoint::Stored(..));
         let model = match line.named {
             Some(Named { model, .. }) => model.into_string(),
+            None if stored => String::new(),
             None => upload.model()?,
         };
         let (stream, fallbacks) = (upload.stream()?, upload.fallbacks()?);
@@ -135,6 +139,7 @@ impl Ask {
             model,
             stream,
             upload: Some(Box::new(upload)),
+            item: line.item,
             ..Self::new(line.endpoint, Envelope::default(), headers, held)
         };
         ask.with_options(fallbacks)
@@ -156,6 +161,7 @@ impl Ask {
             ids: None,
             pin: None,
             edits: Edits::default(),
+            file: None,
             embeds: None,
             embed: OnceCell::new(),
             decoded: OnceCell::new(),
@@ -253,7 +259,7 @@ pub(crate) async fn receive(
     let intake = Intake::new(settings, &headers, body)?;
     let mut ask = if upload::is_form(line.endpoint, &headers) {
         // Boxed: few requests are forms, and all would be as large.
-        let upload = Box::pin(upload::receive(settings, &headers, intake, &mut held)).await?;
+        let upload = Box::pin(upload::receive(line.endpoint, settings, &headers, intake, &mut held)).await?;
         Ask::of_form(line, headers, upload, held)?
     } else {
         let bytes = collect(settings, intake, &mut held).await?;

@@ -4,6 +4,7 @@
 use crate::{
     Endpoint, RequestLine,
     batch::Batch,
+    cause::Failed,
     ids::Ids,
     pin::{Pin, ambiguous, sole_route},
     prepare::Prepared,
@@ -14,7 +15,7 @@ use crate::{
 use http::{Method, uri::PathAndQuery};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::sync::Arc;
-use trestle_config::{Caller, ProviderKind, Snapshot};
+use trestle_config::{Caller, ProviderConfig, ProviderKind, Snapshot};
 use trestle_dialect::{Pieces, Refusal, RefusalKind, Stored, ir::Json, json::Writer};
 use trestle_provider::Operation;
 
@@ -129,11 +130,11 @@ pub(crate) const fn name(stored: Stored, act: Act) -> &'static str {
         (Stored::Response, Act::Cancel) => "responses_cancel",
         (Stored::Response, Act::InputItems) => "responses_input_items",
         (Stored::Response, _) => "responses_get",
-        (Stored::File, Act::Create) => "files_create",
-        (Stored::File, Act::List) => "files_list",
-        (Stored::File, Act::Delete) => "files_delete",
-        (Stored::File, Act::Content) => "files_content",
-        (Stored::File, _) => "files_get",
+        (Stored::File | Stored::Input, Act::Create) => "files_create",
+        (Stored::File | Stored::Input, Act::List) => "files_list",
+        (Stored::File | Stored::Input, Act::Delete) => "files_delete",
+        (Stored::File | Stored::Input, Act::Content) => "files_content",
+        (Stored::File | Stored::Input, _) => "files_get",
         (Stored::Batch, Act::Create) => "batches_create",
         (Stored::Batch, Act::List) => "batches_list",
         (Stored::Batch, Act::Cancel) => "batches_cancel",
@@ -160,13 +161,16 @@ pub(crate) fn plan(
     ask.ids = Ids::of(snapshot, caller).map(Arc::new);
     let id = ask.item.as_ref().and_then(|item| item.id.clone());
     let pin = match (&ask.ids, id) {
-        (Some(ids), Some(id)) => ids.find(snapshot, stored, &id).ok_or_else(|| unknown(stored, &id))?,
+        (Some(ids), Some(id)) => {
+            let of_batch = || ids.find(snapshot, Stored::Input, &id).filter(|_| stored == Stored::File);
+            ids.find(snapshot, stored, &id).or_else(of_batch).ok_or_else(|| unknown(stored, &id))?
+        }
         (Some(_), None) => create(snapshot, caller, ask, stored)?,
         (None, Some(id)) if stored == Stored::Response => {
             let why = "only with `key_encryption_key` in its settings ids tell";
             let provider = sole_route(snapshot).ok_or_else(|| ambiguous("response_id", why))?;
             let (theirs, ours) = (id.to_string(), id.to_string());
-            Pin { provider: Arc::clone(provider), credential: None, theirs, ours }
+            Pin { stored, provider: Arc::clone(provider), credential: None, theirs, ours }
         }
         (None, _) => return Err(without_key()),
     };
@@ -182,16 +186,40 @@ fn create(
     stored: Stored,
 ) -> Result<Pin, Refusal> {
     let wanted = ask.headers.text("x-trestle-provider").map(str::to_owned);
-    let batch = Batch { snapshot, caller, wanted: wanted.as_deref(), operation: Operation::stored(stored) };
+    let operations = [Operation::stored(stored)];
+    let batch = Batch { snapshot, caller, wanted: wanted.as_deref(), operations: &operations };
     match stored {
         Stored::MessageBatch => {
             let (provider, edits) = batch.of_messages(&ask.envelope)?;
             ask.edits = edits;
-            Ok(Pin { provider, credential: None, theirs: String::new(), ours: String::new() })
+            Ok(at(stored, provider))
         }
         Stored::Batch => of_file(snapshot, ask),
-        Stored::File | Stored::Response => Err(unlisted()),
+        Stored::File | Stored::Input => file(batch, ask),
+        // Made by asking a model.
+        Stored::Response => Err(unlisted()),
     }
+}
+
+/// Any key of a provider.
+fn at(stored: Stored, provider: Arc<ProviderConfig>) -> Pin {
+    Pin { stored, provider, credential: None, theirs: String::new(), ours: String::new() }
+}
+
+/// A file goes to a provider that keeps files; what is to be the input of a batch, to one that has its models.
+fn file(batch: Batch<'_>, ask: &mut Ask) -> Result<Pin, Refusal> {
+    let Some(upload) = &ask.upload else {
+        let message = "a file is sent as a form: set `content-type: multipart/form-data` with its boundary";
+        return Err(Refusal::invalid("content-type", message));
+    };
+    let form = upload.form();
+    if form.field("purpose")? != Some("batch") {
+        return Ok(at(Stored::File, batch.account()?));
+    }
+    let batch = Batch { operations: &[Operation::Files, Operation::Batches], ..batch };
+    let (provider, named) = batch.of_lines(&form.file("file")?)?;
+    ask.file = named;
+    Ok(at(Stored::Input, provider))
 }
 
 /// A batch is made where its file is.
@@ -201,12 +229,12 @@ fn of_file(snapshot: &Snapshot, ask: &mut Ask) -> Result<Pin, Refusal> {
     let Some(id) = id else {
         return Err(Refusal::invalid(FILE, "`input_file_id` is missing: name a file that was uploaded here"));
     };
-    let found = ask.ids.as_ref().and_then(|ids| ids.find(snapshot, Stored::File, &id));
+    let found = ask.ids.as_ref().and_then(|ids| ids.find(snapshot, Stored::Input, &id));
     let pin = found.ok_or_else(|| Refusal { param: Some(FILE.to_owned()), ..unknown(Stored::File, &id) })?;
     let mut written = Writer::with_capacity(pin.theirs.len() + 2);
     written.string(&pin.theirs);
     ask.edits.set(&ask.envelope, FILE, Json::from_valid(written.finish().into()));
-    Ok(pin)
+    Ok(Pin { stored: Stored::Batch, ..pin })
 }
 
 fn unknown(stored: Stored, id: &str) -> Refusal {
@@ -228,19 +256,21 @@ fn without_key() -> Refusal {
 }
 
 /// What is sent.
-pub(crate) fn prepare(ask: &Ask, (stored, act): (Stored, Act)) -> Prepared {
-    let pieces = match act {
-        Act::Create => ask.edits.clone().apply(&ask.envelope),
-        _ => Pieces::new(),
+pub(crate) fn prepare(ask: &Ask, (stored, act): (Stored, Act)) -> Result<Prepared, Failed> {
+    let pieces = match (&ask.upload, &ask.file) {
+        _ if act != Act::Create => Pieces::new(),
+        (None, _) => ask.edits.clone().apply(&ask.envelope),
+        (Some(upload), None) => Pieces::from_iter([upload.form().body().clone()]),
+        (Some(upload), Some(file)) => upload.form().with_file("file", file.clone()).map_err(Failed::unfit)?,
     };
-    Prepared {
+    Ok(Prepared {
         body: Outgoing::new(pieces),
         more: Vec::new(),
         operation: Operation::stored(stored),
         embeds: None,
         dialect: stored.dialect(),
         dropped: Vec::new(),
-    }
+    })
 }
 
 /// The path of one that is kept, from that of all.

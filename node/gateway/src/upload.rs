@@ -42,6 +42,7 @@ fn scanner(headers: &Headers) -> Result<Scanner, Refusal> {
 
 /// Reads a form as far as it must be held.
 pub(crate) async fn receive(
+    endpoint: Endpoint,
     settings: &Settings,
     headers: &Headers,
     mut intake: Intake,
@@ -55,7 +56,10 @@ pub(crate) async fn receive(
         keep(held, data.len(), settings)?;
         scanner.feed(&data).map_err(unacceptable)?;
         all.extend_from_slice(&data);
-        let known = || scanner.parts().iter().any(|part| &*part.name == "model");
+        // What is to be kept is looked at as a whole.
+        let known = || {
+            matches!(endpoint, Endpoint::Pass(_)) && scanner.parts().iter().any(|part| &*part.name == "model")
+        };
         let file = || scanner.open().is_some_and(|part| part.file);
         if all.len() >= HELD_MAX && file() && known() && !intake.is_end() {
             let form = Form::new(all.freeze(), &scanner);

@@ -133,7 +133,7 @@ impl Operation {
     pub const fn stored(stored: Stored) -> Self {
         match stored {
             Stored::Response => Self::Responses,
-            Stored::File => Self::Files,
+            Stored::File | Stored::Input => Self::Files,
             Stored::Batch => Self::Batches,
             Stored::MessageBatch => Self::MessageBatches,
         }

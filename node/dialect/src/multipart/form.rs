@@ -44,6 +44,27 @@ impl Form {
         self.text(part).map(Some)
     }
 
+    /// The content of the one file of that name.
+    pub fn file(&self, name: &str) -> Result<Bytes, Refusal> {
+        self.file_at(name).map(|range| self.body.slice(range))
+    }
+
+    /// The whole form with another content of that file, which must have the boundary at the begin of none of its lines.
+    pub fn with_file(&self, name: &str, content: Bytes) -> Result<Pieces, Refusal> {
+        let Range { start, end } = self.file_at(name)?;
+        Ok(Pieces::from_iter([self.body.slice(..start), content, self.body.slice(end..)]))
+    }
+
+    fn file_at(&self, name: &str) -> Result<Range<usize>, Refusal> {
+        let mut named = self.parts.iter().filter(|part| &*part.name == name);
+        match (named.next(), named.next()) {
+            (Some(Part { file: true, content, end: Some(end), .. }), None) => Ok(within(*content..*end)),
+            _ => {
+                Err(Refusal::invalid(name, format!("there must be one part `{name}`, and it must be a file")))
+            }
+        }
+    }
+
     /// The texts of all fields of a list: `name`, `name[]`.
     pub fn list(&self, name: &str) -> Result<Option<Vec<&str>>, Refusal> {
         let of = self.parts.iter().filter(|part| is_of(&part.name, name));

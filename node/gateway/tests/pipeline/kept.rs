@@ -31,7 +31,7 @@ settings: { retries: { max: 0 } }
 ";
 
 /// Gives the gateway its secrets, as a node with a key-encryption key has them.
-fn derive(bed: &Bed, secret: u8) {
+pub(crate) fn derive(bed: &Bed, secret: u8) {
     let derived = Some(Derived { ids: [secret; 32], signatures: [0; 32] });
     bed.gateway.replace(trestle_config::Snapshot { derived, ..(*bed.gateway.snapshot()).clone() });
 }
@@ -42,11 +42,11 @@ fn sealing() -> Bed {
     bed
 }
 
-fn client(bed: &Bed, who: &str) -> Client {
+pub(crate) fn client(bed: &Bed, who: &str) -> Client {
     bed.gateway.client(Some(who))
 }
 
-async fn send(client: &Client, line: &str, body: impl Into<Bytes>) -> Whole {
+pub(crate) async fn send(client: &Client, line: &str, body: impl Into<Bytes>) -> Whole {
     let (method, path) = line.split_once(' ').unwrap();
     let method = Method::from_bytes(method.as_bytes()).unwrap();
     let line = RequestLine::find(&method, path).unwrap_or_else(|| panic!("{path}"));
@@ -57,7 +57,7 @@ async fn create(client: &Client, body: Value) -> Whole {
     whole(client.send(RESPONSES, HeaderMap::new(), body.to_string().into()).await.unwrap()).await
 }
 
-fn id(answer: &Whole) -> String {
+pub(crate) fn id(answer: &Whole) -> String {
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.json()["id"].as_str().unwrap().to_owned()
 }

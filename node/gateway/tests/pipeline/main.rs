@@ -8,6 +8,7 @@ mod dialects;
 mod embed;
 mod embedder;
 mod failover;
+mod files;
 #[path = "../../../provider/tests/credentials/server.rs"]
 mod issuer;
 mod kept;
