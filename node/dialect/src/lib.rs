@@ -39,6 +39,9 @@ mod dropped;
 pub mod embed;
 pub use batch::{batch_models, line_models, name_batch_models, named};
 
+mod routed;
+pub use routed::{mark_sealed, sealed_routes, unmark_sealed};
+
 pub mod stored;
 pub use stored::Stored;
 

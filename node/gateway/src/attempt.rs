@@ -13,6 +13,7 @@ use crate::{
     mock,
     pick::{Picked, pick},
     prepare::{self, Prepared},
+    proof::route_mark,
     receive::Ask,
     state::{self, Slot},
     stored,
@@ -32,7 +33,8 @@ use std::{
 };
 use trestle_config::{ProviderConfig, ProviderKind, Settings, TargetConfig};
 use trestle_dialect::{
-    Attempt, Category, Dialect, Look, Refusal, Stored, StreamContext, inbound, ir::Usage, outbound,
+    Attempt, Category, Dialect, Look, Refusal, Stored, StreamContext, inbound, ir::Usage, mark_sealed,
+    outbound,
 };
 use trestle_provider::Operation;
 
@@ -207,13 +209,19 @@ impl Walk<'_> {
             let pause = match failed.next {
                 Next::Stop | Next::Onward => return Err(failed),
                 Next::Again if may_be_made(self.ask, &failed) => return Err(failed),
-                Next::OtherKey(bench) => match self.pick(target) {
-                    Ok(_) => continue,
-                    // All keys are out: others first; the last target is worth a short wait.
-                    Err(_) if target.last && failed.cause == "rate_limited" => bench,
-                    Err(other) if other.next == Next::Again => backoff,
-                    Err(_) => return Err(failed),
-                },
+                Next::OtherKey(bench) => {
+                    if target.prepared.pinned.is_some() {
+                        // Without what only the key could read that is left out now.
+                        target.prepared = prepare::prepare(self.ask, target.config, &target.local)?;
+                    }
+                    match self.pick(target) {
+                        Ok(_) => continue,
+                        // All keys are out: others first; the last target is worth a short wait.
+                        Err(_) if target.last && failed.cause == "rate_limited" => bench,
+                        Err(other) if other.next == Next::Again => backoff,
+                        Err(_) => return Err(failed),
+                    }
+                }
                 Next::Again => failed.retry_after.unwrap_or(backoff),
             };
             if again >= retries.max || pause > retries.backoff_max || pause >= self.timer.left() {
@@ -226,8 +234,12 @@ impl Walk<'_> {
 
     /// A key that can be used. What is still being fetched is waited for only where there is no other target.
     fn pick(&self, target: &Target<'_>) -> Result<Picked, Failed> {
-        let mut picked =
-            pick(&target.config.provider, &target.local, self.flight.worker.chance(), self.ask.pin.as_ref());
+        let mut picked = pick(
+            &target.config.provider,
+            &target.local,
+            self.flight.worker.chance(),
+            self.ask.only_key(target.prepared.pinned.as_ref()),
+        );
         if let Err(failed) = &mut picked
             && failed.cause == "credentials_pending"
             && target.last
@@ -376,7 +388,7 @@ impl Walk<'_> {
     /// A stream, up to its first content.
     async fn events(&mut self, target: &Target<'_>, picked: &Picked, body: Incoming) -> Result<Won, Failed> {
         let stream = Stream::new(body, target.prepared.dialect.framing(), self.translation(target));
-        let stream = stream.with_ids(self.minter(target, picked));
+        let stream = stream.with_ids(self.minter(target, picked)).with_mark(self.mark(target, picked));
         let stream = match (self.ask.form, self.ask.endpoint) {
             (Form::Array, _) => stream.in_array(),
             // Of others no end is known but that of their bytes.
@@ -415,6 +427,12 @@ impl Walk<'_> {
         // The built-in mock keeps nothing.
         let ids = self.ask.ids.clone().filter(|_| matches!(provider.kind, ProviderKind::Remote(_)))?;
         Some(Minter { ids, stored, provider, credential: Arc::clone(&picked.credential) })
+    }
+
+    /// What names this route in what only it can read, where that must be said.
+    fn mark(&self, target: &Target<'_>, picked: &Picked) -> Option<String> {
+        let marks = self.ask.marks && target.prepared.dialect == self.ask.dialect();
+        marks.then(|| route_mark(&target.config.provider, &picked.credential))
     }
 
     pub(crate) fn context(&self) -> StreamContext {
@@ -459,6 +477,8 @@ impl Walk<'_> {
             if let Some(usage) = usage.filter(|_| !matches!(self.ask.endpoint, Endpoint::Stored(..))) {
                 self.flight.usage(usage);
             }
+            let mark = self.mark(target, picked);
+            let bytes = mark.and_then(|mark| mark_sealed(&bytes, &mark)).unwrap_or(bytes);
             let bytes = match ids {
                 Some(ids) => ids.whole(&bytes).map_err(|_| not_json())?,
                 None => bytes,

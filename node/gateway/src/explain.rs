@@ -126,8 +126,10 @@ fn fill(
     };
     for target in plan {
         let mut candidate = Candidate::new(target, because(target));
+        let mut only = None;
         match prepare(&ask, target, &worker.provider(&target.provider.name)) {
             Ok(prepared) => {
+                only = prepared.pinned;
                 candidate.dialect = Some(prepared.dialect.name());
                 candidate.dropped = prepared.dropped;
             }
@@ -135,7 +137,7 @@ fn fill(
         }
         let local = worker.provider(&target.provider.name);
         // A key that is left out for a while may be back when the request comes.
-        if let Err(failed) = pick(&target.provider, &local, 0.0, ask.pin.as_ref())
+        if let Err(failed) = pick(&target.provider, &local, 0.0, ask.only_key(only.as_ref()))
             && failed.cause != "rate_limited"
         {
             candidate.skipped = Some(failed.message);

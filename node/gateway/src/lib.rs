@@ -21,6 +21,7 @@ mod route;
 mod batch;
 mod ids;
 mod pin;
+mod proof;
 mod stored;
 
 mod attempt;

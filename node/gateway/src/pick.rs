@@ -2,7 +2,6 @@
 
 use crate::{
     cause::{Failed, Next},
-    pin::Pin,
     worker::ProviderLocal,
 };
 use std::{
@@ -28,14 +27,14 @@ enum Out {
     NotReady(NotReady),
 }
 
-/// A key that can be used, by weight, or the one that the request is pinned to; `chance` is from 0 up to and without 1.
+/// A key that can be used, by weight, or the only one that will do; `chance` is from 0 up to and without 1.
 pub(crate) fn pick(
     provider: &ProviderConfig,
     local: &ProviderLocal,
     chance: f64,
-    pin: Option<&Pin>,
+    only: Option<&Arc<Credential>>,
 ) -> Result<Picked, Failed> {
-    if let Some(only) = pin.and_then(|pin| pin.credential.as_ref()) {
+    if let Some(only) = only {
         return match usable(only, local) {
             Ok(ready) => Ok(Picked { credential: Arc::clone(only), ready }),
             Err(why) => Err(none(provider, &[(only, why)])),
@@ -66,6 +65,11 @@ pub(crate) fn pick(
         return Ok(Picked { credential: Arc::clone(credential), ready });
     }
     Err(none(provider, &out))
+}
+
+/// Whether it can be used now.
+pub(crate) fn is_usable(credential: &Credential, local: &ProviderLocal) -> bool {
+    usable(credential, local).is_ok()
 }
 
 /// What was fetched of it, or why it cannot be used.

@@ -6,6 +6,7 @@ use crate::{
     embed::{self, Embeds},
     meter::Meter,
     pick::Picked,
+    proof,
     receive::Ask,
     stored,
     upstream::Outgoing,
@@ -17,10 +18,10 @@ use http::{
     uri::PathAndQuery,
 };
 use smallvec::smallvec;
-use std::time::SystemTime;
-use trestle_config::{ProviderConfig, TargetConfig};
+use std::{sync::Arc, time::SystemTime};
+use trestle_config::{Credential, ProviderConfig, TargetConfig};
 use trestle_dialect::{
-    self as dialect, Dialect, Edits, Framing, Outbound, Pieces, Target,
+    self as dialect, Dialect, Edits, Envelope, Framing, Outbound, Pieces, Target,
     ir::{Features, Json, Text},
     json, may_need, name_gemini_model, outbound,
     stored::PREVIOUS,
@@ -44,6 +45,8 @@ pub(crate) struct Prepared {
     pub(crate) embeds: Option<Embeds>,
     /// The dialect that it is in.
     pub(crate) dialect: Dialect,
+    /// The only key that can read what it holds.
+    pub(crate) pinned: Option<Arc<Credential>>,
     /// What could not be expressed.
     pub(crate) dropped: Vec<String>,
 }
@@ -82,14 +85,20 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
     if !lacks.is_empty() && matches!(ask.endpoint, Endpoint::Generate(_)) {
         suits(ask, target, lacks)?;
     }
+    let mut pinned = None;
     let (pieces, dropped) = if !same {
         let request = ask.decoded_for(codec)?;
         let encoded = codec.encode_request(request, &wire).map_err(Failed::unfit)?;
         (smallvec![encoded.body.into()], encoded.dropped)
     } else if matches!(ask.endpoint, Endpoint::Generate(_)) {
-        let (mut edits, dropped) = codec.edit_request(&ask.envelope, &wire).map_err(Failed::unfit)?;
-        name_previous(ask, &mut edits);
-        (edits.apply(&ask.envelope), dropped)
+        let own = Some(theirs).filter(|theirs| *theirs == Dialect::OpenAiResponses);
+        let own = own.and_then(|_| proof::own(ask, provider, local));
+        let envelope = own.as_ref().map_or(&ask.envelope, |(envelope, _)| envelope);
+        let (mut edits, dropped) = codec.edit_request(envelope, &wire).map_err(Failed::unfit)?;
+        name_previous(ask, envelope, &mut edits);
+        let pieces = edits.apply(envelope);
+        pinned = own.map(|(_, key)| key);
+        (pieces, dropped)
     } else if let Some(upload) = &ask.upload {
         (upload.form().edit(&wire).map_err(Failed::unfit)?, Vec::new())
     } else {
@@ -104,7 +113,7 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
         tail.watch(&target.params);
         body = body.before(tail);
     }
-    Ok(Prepared { body, more, operation, embeds: None, dropped, dialect: theirs })
+    Ok(Prepared { body, more, operation, embeds: None, pinned, dropped, dialect: theirs })
 }
 
 /// The client wants all or nothing.
@@ -151,7 +160,7 @@ fn passed_on(ask: &Ask, wire: &Target<'_>) -> Pieces {
         name_gemini_model(&ask.envelope, wire.model, &mut edits);
     }
     edits.remove(&ask.envelope, "fallbacks");
-    name_previous(ask, &mut edits);
+    name_previous(ask, &ask.envelope, &mut edits);
     for (name, value) in wire.params {
         edits.set(&ask.envelope, name, value.clone());
     }
@@ -159,11 +168,11 @@ fn passed_on(ask: &Ask, wire: &Target<'_>) -> Pieces {
 }
 
 /// What the request goes on with, as its vendor names it.
-fn name_previous(ask: &Ask, edits: &mut Edits) {
+fn name_previous(ask: &Ask, envelope: &Envelope, edits: &mut Edits) {
     if let Some(pin) = &ask.pin {
         let mut id = json::Writer::with_capacity(pin.theirs.len() + 2);
         id.string(&pin.theirs);
-        edits.set(&ask.envelope, PREVIOUS, Json::from_valid(id.finish().into()));
+        edits.set(envelope, PREVIOUS, Json::from_valid(id.finish().into()));
     }
 }
 

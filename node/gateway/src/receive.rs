@@ -14,7 +14,7 @@ use crate::{
 };
 use bytes::{Bytes, BytesMut};
 use std::{cell::OnceCell, sync::Arc};
-use trestle_config::Settings;
+use trestle_config::{Credential, Settings};
 use trestle_dialect::{
     Dialect, Edits, Envelope, Outbound, Refusal, RefusalKind, embed, inbound,
     ir::{self, Text},
@@ -52,6 +52,8 @@ pub(crate) struct Ask {
     pub(crate) item: Option<Box<Item>>,
     /// What seals the ids in the answer.
     pub(crate) ids: Option<Arc<Ids>>,
+    /// Several routes may answer it, so that what they encrypt must say whose it is.
+    pub(crate) marks: bool,
     /// The only route that can serve it.
     pub(crate) pin: Option<Pin>,
     /// What changes in a body that makes something to keep.
@@ -159,6 +161,7 @@ impl Ask {
             fallbacks: None,
             item: None,
             ids: None,
+            marks: false,
             pin: None,
             edits: Edits::default(),
             file: None,
@@ -188,6 +191,14 @@ impl Ask {
     fn held_bytes(&self) -> u64 {
         let body = self.upload.as_ref().map_or(self.envelope.body(), |upload| upload.form().body());
         body.len() as u64
+    }
+
+    /// The only key that will do; `prepared` is that of what was prepared for a target.
+    pub(crate) fn only_key<'a>(
+        &'a self,
+        prepared: Option<&'a Arc<Credential>>,
+    ) -> Option<&'a Arc<Credential>> {
+        self.pin.as_ref().and_then(|pin| pin.credential.as_ref()).or(prepared)
     }
 
     /// What was sent on of a form that was not held.

@@ -268,6 +268,7 @@ pub(crate) fn prepare(ask: &Ask, (stored, act): (Stored, Act)) -> Result<Prepare
         more: Vec::new(),
         operation: Operation::stored(stored),
         embeds: None,
+        pinned: None,
         dialect: stored.dialect(),
         dropped: Vec::new(),
     })

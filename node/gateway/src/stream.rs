@@ -10,7 +10,7 @@ use crate::{
 };
 use bytes::{Bytes, BytesMut};
 use std::task::{Context, Poll, ready};
-use trestle_dialect::{DecodeEvents, EncodeEvents, Fault, Framing, Look, Outbound, frame, ir};
+use trestle_dialect::{DecodeEvents, EncodeEvents, Fault, Framing, Look, Outbound, frame, ir, mark_sealed};
 
 /// Largest single event of an upstream.
 const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -46,6 +46,7 @@ pub(crate) struct Stream {
     queued_bytes: usize,
     array: Option<Array>,
     ids: Option<Box<Minter>>,
+    mark: Option<String>,
     end: End,
     ended: bool,
     fault: Option<Fault>,
@@ -94,6 +95,7 @@ impl Stream {
             queued_bytes: 0,
             array: None,
             ids: None,
+            mark: None,
             end: End::Told,
             ended: false,
             fault: None,
@@ -110,6 +112,12 @@ impl Stream {
     /// With the ids that the client gets instead of the vendor's.
     pub(crate) fn with_ids(mut self, ids: Option<Minter>) -> Self {
         self.ids = ids.map(Box::new);
+        self
+    }
+
+    /// With the name of the route in what only that can read.
+    pub(crate) fn with_mark(mut self, mark: Option<String>) -> Self {
+        self.mark = mark;
         self
     }
 
@@ -215,6 +223,8 @@ impl Stream {
     /// Passes whole runs of events on uncopied; cuts out what the client did not ask for.
     fn pass(&mut self, block: &Bytes, flight: &mut Flight) -> bool {
         let Translation::Same { codec, strip_usage, mut look } = self.translation else { return false };
+        let marked = self.mark.as_ref().and_then(|mark| mark_sealed(block, mark));
+        let block = marked.as_ref().unwrap_or(block);
         let (mut contents, mut from, mut at) = (0, 0, 0);
         for event in self.framing.events(block) {
             let begin = at;

@@ -13,6 +13,7 @@ mod files;
 mod issuer;
 mod kept;
 mod pass;
+mod proofs;
 mod proxies;
 mod proxy;
 mod responses_and_cohere;

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::super::behaviour::Behaviour;
+use super::super::super::kept::Account;
 use super::super::super::vendor::VendorError;
 use super::super::check::{invalid_value, missing, reasoning_model, unknown_parameter, wrong_type};
 use super::{items, tools};
@@ -73,7 +74,7 @@ const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh"];
 type Members = Map<String, Value>;
 
 /// Checks a request.
-pub(super) fn request(body: &Value, behaviour: &Behaviour) -> Result<(), VendorError> {
+pub(super) fn request(body: &Value, behaviour: &Behaviour, account: Account<'_>) -> Result<(), VendorError> {
     let members = body.as_object().ok_or_else(|| VendorError::invalid("The body must be an object."))?;
     only(members, MEMBERS, "")?;
     let model = text(members, "model")?.ok_or_else(|| missing("model"))?;
@@ -85,7 +86,7 @@ pub(super) fn request(body: &Value, behaviour: &Behaviour) -> Result<(), VendorE
     tools::check(members)?;
     format(members)?;
     text(members, "previous_response_id")?;
-    items::check(members, behaviour)
+    items::check(members, behaviour, account)
 }
 
 /// Checks a request to count.

@@ -19,10 +19,10 @@ pub(crate) fn responses(
     if !before.is_empty() {
         all["input"] = before.iter().cloned().chain(kept::items(&body)).collect();
     }
-    check::request(&all, behaviour)?;
+    check::request(&all, behaviour, account)?;
     let ask = ask::read(&all);
     let answer = compose(&ask, behaviour);
-    let shape = answer::Shape::new(&body, &answer, behaviour);
+    let shape = answer::Shape::new(&body, &answer, behaviour, account);
     let (whole, events) = (shape.whole(&answer), events::events(&answer, &shape));
     let waiting = kept::keep((&body, before), (&whole, &events), account)?;
     Ok(match waiting {
