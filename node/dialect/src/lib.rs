@@ -40,7 +40,7 @@ pub mod embed;
 pub use batch::{batch_models, line_models, name_batch_models, named};
 
 mod routed;
-pub use routed::{mark_sealed, sealed_routes, unmark_sealed};
+pub use routed::{carried_routes, mark_sealed, sealed_routes, unmark_carried, unmark_sealed};
 
 pub mod stored;
 pub use stored::Stored;

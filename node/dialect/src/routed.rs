@@ -2,6 +2,10 @@
 //! names the route that it came from: `trestle:@ROUTE:CONTENT`. On the way back the mark is taken off for that route; for
 //! all others the content is foreign, like that of another vendor.
 
+use crate::{
+    Dialect,
+    ir::{Request, Sealed, Text},
+};
 use bytes::Bytes;
 use memchr::memmem::{self, Finder};
 use std::{ops::Range, sync::LazyLock};
@@ -11,7 +15,7 @@ static MEMBER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"encry
 
 /// What a client carries for somebody, and for a route.
 const CARRIED: &[u8] = b"trestle:";
-const MARK: &[u8] = b"trestle:@";
+pub(crate) const MARK: &[u8] = b"trestle:@";
 
 /// Marks of one request that are looked at.
 const ROUTES_MAX: usize = 16;
@@ -29,7 +33,8 @@ pub fn sealed_routes(request: &[u8]) -> Vec<&str> {
     let mut routes = Vec::new();
     for at in contents(request) {
         let rest = request.get(at..).and_then(|content| content.strip_prefix(MARK)).unwrap_or_default();
-        let route = memchr::memchr2(b':', b'"', rest).and_then(|end| std::str::from_utf8(&rest[..end]).ok());
+        let end = memchr::memchr2(b':', b'"', rest).filter(|end| rest.get(*end) == Some(&b':'));
+        let route = end.and_then(|end| std::str::from_utf8(rest.get(..end)?).ok());
         if let Some(route) = route.filter(|route| !route.is_empty()) {
             routes.retain(|other| *other != route);
             routes.push(route);
@@ -45,6 +50,40 @@ pub fn unmark_sealed(request: &[u8], route: &str) -> Option<Bytes> {
     let mark = [MARK, route.as_bytes(), b":"].concat();
     let places = contents(request).filter(|at| request.get(*at..).unwrap_or_default().starts_with(&mark));
     replaced(request, places.map(|at| (at..at + mark.len(), &b""[..])))
+}
+
+/// The routes that a request of another dialect names in what it carries for OpenAI Responses, the latest first.
+pub fn carried_routes(request: &Request) -> Vec<&str> {
+    let mut routes: Vec<&str> = Vec::new();
+    for (_, route) in request.sealed().filter_map(carried) {
+        routes.retain(|other| *other != route);
+        routes.push(route);
+    }
+    routes.reverse();
+    routes.truncate(ROUTES_MAX);
+    routes
+}
+
+/// Takes the marks of a route off in such a request.
+pub fn unmark_carried(request: &mut Request, route: &str) {
+    request.each_sealed(|sealed| {
+        let mark = carried(sealed).filter(|(_, own)| *own == route).map(|(mark, _)| mark);
+        if let Some(mark) = mark {
+            let end = sealed.data.escaped().len();
+            sealed.data =
+                Text::join([&sealed.data.part(0..mark.start), &sealed.data.part(mark.end..end)], "");
+        }
+    });
+}
+
+/// Where the mark is in `ID:trestle:@ROUTE:CONTENT`, and the route.
+fn carried(sealed: &Sealed) -> Option<(Range<usize>, &str)> {
+    let data = Some(sealed.data.escaped()).filter(|_| sealed.dialect == Dialect::OpenAiResponses)?;
+    let start = memchr::memchr(b':', data)? + 1;
+    let rest = data.get(start..)?.strip_prefix(MARK)?;
+    let length = memchr::memchr(b':', rest)?;
+    let route = std::str::from_utf8(rest.get(..length)?).ok().filter(|route| !route.is_empty())?;
+    Some((start..start + MARK.len() + length + 1, route))
 }
 
 /// Where encrypted contents begin, behind their quotes.
@@ -78,6 +117,7 @@ fn replaced<'m>(text: &[u8], places: impl Iterator<Item = (Range<usize>, &'m [u8
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::{Block, BlockKind, Message, Role};
 
     const ANSWER: &str = r#"{"output":[{"encrypted_content" : "gAA="},{"encrypted_content":null},{"encrypted_content":""},
 {"text":"\"encrypted_content\":\"no\""},{"encrypted_content":"trestle:gemini:x"},{"encrypted_content":"gBB"}]}"#;
@@ -92,6 +132,26 @@ mod tests {
         assert_eq!(unmark_sealed(&marked, "r"), None);
         assert_eq!(sealed_routes(&marked), ["r1"]);
         assert_eq!((mark_sealed(b"{}", "r"), unmark_sealed(b"{}", "r")), (None, None));
+    }
+
+    #[test]
+    fn other_dialects_carry_the_mark() {
+        let block = |data: &str| {
+            let sealed = Sealed { dialect: Dialect::OpenAiResponses, data: Text::new(data) };
+            Block::from(BlockKind::RedactedThinking(sealed))
+        };
+        let of = ["rs_1:trestle:@a:x:y", "rs_2:trestle:@b:x", ":trestle:@a:z", "rs_3:plain", "none"];
+        let message = Message {
+            role: Role::Assistant,
+            blocks: of.map(block).into(),
+            name: None,
+            attachments: Vec::new(),
+        };
+        let mut request = Request { messages: vec![message], ..Request::default() };
+        assert_eq!(carried_routes(&request), ["a", "b"]);
+        unmark_carried(&mut request, "a");
+        let left: Vec<_> = request.sealed().map(|sealed| sealed.data.plain().into_owned()).collect();
+        assert_eq!(left, ["rs_1:x:y", "rs_2:trestle:@b:x", ":z", "rs_3:plain", "none"]);
     }
 
     #[test]

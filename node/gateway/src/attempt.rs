@@ -12,6 +12,7 @@ use crate::{
     meter::{Meter, NotJson},
     mock,
     pick::{Picked, pick},
+    pin::sole_route,
     prepare::{self, Prepared},
     proof::route_mark,
     receive::Ask,
@@ -431,7 +432,9 @@ impl Walk<'_> {
 
     /// What names this route in what only it can read, where that must be said.
     fn mark(&self, target: &Target<'_>, picked: &Picked) -> Option<String> {
-        let marks = self.ask.marks && target.prepared.dialect == self.ask.dialect();
+        let seals = target.prepared.dialect == Dialect::OpenAiResponses
+            && matches!(self.ask.endpoint, Endpoint::Generate(_));
+        let marks = seals && sole_route(&self.flight.worker.snapshot()).is_none();
         marks.then(|| route_mark(&target.config.provider, &picked.credential))
     }
 
@@ -470,6 +473,8 @@ impl Walk<'_> {
             return Ok(Won::Parts(Parts { queue: parts, body, length, media_type: None, meter }));
         }
         let bytes = joined(parts);
+        let mark = self.mark(target, picked);
+        let bytes = mark.and_then(|mark| mark_sealed(&bytes, &mark)).unwrap_or(bytes);
         let codec = outbound(theirs);
         if same {
             let usage = meter.in_whole(&bytes).map_err(|NotJson| not_json())?;
@@ -477,8 +482,6 @@ impl Walk<'_> {
             if let Some(usage) = usage.filter(|_| !matches!(self.ask.endpoint, Endpoint::Stored(..))) {
                 self.flight.usage(usage);
             }
-            let mark = self.mark(target, picked);
-            let bytes = mark.and_then(|mark| mark_sealed(&bytes, &mark)).unwrap_or(bytes);
             let bytes = match ids {
                 Some(ids) => ids.whole(&bytes).map_err(|_| not_json())?,
                 None => bytes,

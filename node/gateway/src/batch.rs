@@ -28,7 +28,8 @@ impl Batch<'_> {
     /// The provider of all requests of a batch of Anthropic, and their models as it names them.
     pub(crate) fn of_messages(&self, envelope: &Envelope) -> Result<(Arc<ProviderConfig>, Edits), Refusal> {
         let models = batch_models(envelope)?;
-        let (provider, names) = self.agree(&models).map_err(|(index, refusal)| {
+        let (provider, names) = self.agree(&models).map_err(|fault| {
+            let (index, refusal) = *fault;
             let param =
                 index.map_or("requests".to_owned(), |index| format!("requests[{index}].params.model"));
             Refusal { param: Some(param), ..refusal }
@@ -39,7 +40,8 @@ impl Batch<'_> {
     /// The same of a file that is the input of a batch of OpenAI; its text with other names, where it needs some.
     pub(crate) fn of_lines(&self, content: &[u8]) -> Result<(Arc<ProviderConfig>, Option<Bytes>), Refusal> {
         let (lines, models): (Vec<_>, Vec<_>) = line_models(content)?.into_iter().unzip();
-        let (provider, names) = self.agree(&models).map_err(|(index, refusal)| {
+        let (provider, names) = self.agree(&models).map_err(|fault| {
+            let (index, refusal) = *fault;
             let line = index.and_then(|index| lines.get(index));
             let message = line.map(|line| format!("line {line}: {}", refusal.message).into());
             Refusal {
@@ -78,12 +80,12 @@ impl Batch<'_> {
     }
 
     /// The first provider of the first model that has all others, too. An error is told with the model at fault.
-    fn agree(&self, models: &[Raw<'_>]) -> Result<Agreed, (Option<usize>, Refusal)> {
+    fn agree(&self, models: &[Raw<'_>]) -> Result<Agreed, Box<(Option<usize>, Refusal)>> {
         let (mut known, mut names) = (HashMap::<String, Targets>::new(), Vec::with_capacity(models.len()));
         for (index, model) in models.iter().enumerate() {
             let name = model.string().unwrap_or_default();
             if !known.contains_key(&*name) {
-                let targets = self.targets(&name).map_err(|refusal| (Some(index), refusal))?;
+                let targets = self.targets(&name).map_err(|refusal| Box::new((Some(index), refusal)))?;
                 known.insert(name.clone().into_owned(), targets);
             }
             names.push(name);
@@ -97,14 +99,15 @@ impl Batch<'_> {
             return Ok((provider, theirs));
         }
         let Some(one) = first.first() else {
-            return Err((None, Refusal::new(RefusalKind::InvalidRequest, "the batch has no requests")));
+            let refusal = Refusal::new(RefusalKind::InvalidRequest, "the batch has no requests");
+            return Err(Box::new((None, refusal)));
         };
         let message = format!(
             "the models of a batch must be had from one provider, and `{}`, which has the first, has not this one",
             one.provider.name
         );
         let other = names.iter().position(|name| at(targets(name), &one.provider).is_none());
-        Err((other, Refusal::new(RefusalKind::InvalidRequest, message)))
+        Err(Box::new((other, Refusal::new(RefusalKind::InvalidRequest, message))))
     }
 
     /// Where a model may be had for a batch; never empty.

@@ -34,7 +34,6 @@ pub(crate) fn pin(snapshot: &Snapshot, caller: Option<&Caller>, ask: &mut Ask) -
         return Ok(());
     }
     ask.ids = Ids::of(snapshot, caller).map(Arc::new);
-    ask.marks = sole_route(snapshot).is_none();
     let Continued { response, conversation } = continued(&ask.envelope);
     // Other dialects refuse both in their own words.
     if (response.is_none() && !conversation) || !is_kept_somewhere(snapshot, &ask.model) {

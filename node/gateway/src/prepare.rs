@@ -88,7 +88,11 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
     let mut pinned = None;
     let (pieces, dropped) = if !same {
         let request = ask.decoded_for(codec)?;
+        let own = Some(theirs).filter(|theirs| *theirs == Dialect::OpenAiResponses);
+        let own = own.and_then(|_| proof::own_decoded((ask, request), provider, local));
+        let request = own.as_ref().map_or(request, |(request, _)| request);
         let encoded = codec.encode_request(request, &wire).map_err(Failed::unfit)?;
+        pinned = own.map(|(_, key)| key);
         (smallvec![encoded.body.into()], encoded.dropped)
     } else if matches!(ask.endpoint, Endpoint::Generate(_)) {
         let own = Some(theirs).filter(|theirs| *theirs == Dialect::OpenAiResponses);

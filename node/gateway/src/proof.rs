@@ -5,7 +5,7 @@ use crate::{pick::is_usable, receive::Ask, worker::ProviderLocal};
 use sha2::{Digest, Sha256};
 use std::{fmt::Write, sync::Arc};
 use trestle_config::{Credential, ProviderConfig};
-use trestle_dialect::{Envelope, sealed_routes, unmark_sealed};
+use trestle_dialect::{Envelope, carried_routes, ir, sealed_routes, unmark_carried, unmark_sealed};
 
 /// The name of a route in what clients carry: 64 bits of a hash tell it from others and say nothing of it.
 pub(crate) fn route_mark(provider: &ProviderConfig, credential: &Credential) -> String {
@@ -19,15 +19,37 @@ pub(crate) fn route_mark(provider: &ProviderConfig, credential: &Credential) -> 
     })
 }
 
-/// The request with what the latest route of this provider wrote, and the key of that route; `None` where the provider wrote
-/// nothing of it, or the key cannot be used now.
+/// The request of the same dialect with what the latest route of this provider wrote, and the key of that route; `None` where
+/// the provider wrote nothing of it, or the key cannot be used now.
 pub(crate) fn own(
     ask: &Ask,
     provider: &ProviderConfig,
     local: &ProviderLocal,
 ) -> Option<(Envelope, Arc<Credential>)> {
     let body = ask.envelope.body();
-    let marks = sealed_routes(body);
+    let (mark, key) = key_of(&sealed_routes(body), ask, (provider, local))?;
+    // It was checked before, and only text in it is shorter now.
+    let envelope = Envelope::parse(unmark_sealed(body, &mark)?).ok()?;
+    Some((envelope, key))
+}
+
+/// The same of a request that is translated.
+pub(crate) fn own_decoded(
+    (ask, request): (&Ask, &ir::Request),
+    provider: &ProviderConfig,
+    local: &ProviderLocal,
+) -> Option<(ir::Request, Arc<Credential>)> {
+    let (mark, key) = key_of(&carried_routes(request), ask, (provider, local))?;
+    let mut request = request.clone();
+    unmark_carried(&mut request, &mark);
+    Some((request, key))
+}
+
+fn key_of(
+    marks: &[&str],
+    ask: &Ask,
+    (provider, local): (&ProviderConfig, &ProviderLocal),
+) -> Option<(String, Arc<Credential>)> {
     if marks.is_empty() {
         return None;
     }
@@ -35,10 +57,5 @@ pub(crate) fn own(
     let keys = provider.credentials.iter().filter(|key| only.is_none_or(|only| only.name == key.name));
     let keys: Vec<_> = keys.map(|key| (route_mark(provider, key), key)).collect();
     let (mark, key) = marks.iter().find_map(|mark| keys.iter().find(|(own, _)| own == mark))?;
-    if !is_usable(key, local) {
-        return None;
-    }
-    // It was checked before, and only text in it is shorter now.
-    let envelope = Envelope::parse(unmark_sealed(body, mark)?).ok()?;
-    Some((envelope, Arc::clone(key)))
+    is_usable(key, local).then(|| (mark.clone(), Arc::clone(key)))
 }

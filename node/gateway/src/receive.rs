@@ -52,8 +52,6 @@ pub(crate) struct Ask {
     pub(crate) item: Option<Box<Item>>,
     /// What seals the ids in the answer.
     pub(crate) ids: Option<Arc<Ids>>,
-    /// Several routes may answer it, so that what they encrypt must say whose it is.
-    pub(crate) marks: bool,
     /// The only route that can serve it.
     pub(crate) pin: Option<Pin>,
     /// What changes in a body that makes something to keep.
@@ -161,7 +159,6 @@ impl Ask {
             fallbacks: None,
             item: None,
             ids: None,
-            marks: false,
             pin: None,
             edits: Edits::default(),
             file: None,

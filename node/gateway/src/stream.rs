@@ -213,6 +213,8 @@ impl Stream {
     }
 
     fn digest(&mut self, block: Bytes, flight: &mut Flight) -> Result<bool, String> {
+        let marked = self.mark.as_ref().and_then(|mark| mark_sealed(&block, mark));
+        let block = marked.unwrap_or(block);
         match &self.translation {
             _ if block.is_empty() => Ok(false),
             Translation::Same { .. } => Ok(self.pass(&block, flight)),
@@ -223,8 +225,6 @@ impl Stream {
     /// Passes whole runs of events on uncopied; cuts out what the client did not ask for.
     fn pass(&mut self, block: &Bytes, flight: &mut Flight) -> bool {
         let Translation::Same { codec, strip_usage, mut look } = self.translation else { return false };
-        let marked = self.mark.as_ref().and_then(|mark| mark_sealed(block, mark));
-        let block = marked.as_ref().unwrap_or(block);
         let (mut contents, mut from, mut at) = (0, 0, 0);
         for event in self.framing.events(block) {
             let begin = at;

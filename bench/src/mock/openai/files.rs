@@ -61,7 +61,7 @@ fn upload(content_type: &str, body: &[u8], account: Account<'_>) -> Result<Value
     if !PURPOSES.contains(&&*purpose) {
         return Err(VendorError::invalid(format!("'{purpose}' is not one of {PURPOSES:?} - 'purpose'")));
     }
-    Ok(keep(&file.content.to_vec(), (filename, &purpose), account))
+    Ok(keep(file.content, (filename, &purpose), account))
 }
 
 /// Keeps bytes as a file.

@@ -116,3 +116,52 @@ async fn where_one_account_answers_nothing_is_marked() {
         assert!(proof(&output(&answer)).starts_with("gAAAAA"), "{}", answer.text());
     }
 }
+
+/// A turn of a client of Anthropic.
+async fn foreign_turn(bed: &Bed, model: &str, messages: &[Value], stream: bool) -> (Whole, Vec<Value>) {
+    let thinking = json!({ "type": "enabled", "budget_tokens": 1024 });
+    let body = json!({
+        "model": model, "max_tokens": 4096, "messages": messages, "thinking": thinking, "stream": stream,
+    });
+    let answer = bed.ask(Endpoint::Generate(Dialect::AnthropicMessages), &[], body.to_string()).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    if !stream {
+        let content = answer.json()["content"].as_array().unwrap().clone();
+        return (answer, content);
+    }
+    let (mut thinking, mut signature, mut text) = (String::new(), String::new(), String::new());
+    for data in answer.data() {
+        let delta = serde_json::from_str::<Value>(&data).unwrap()["delta"].take();
+        for (name, all) in [("thinking", &mut thinking), ("signature", &mut signature), ("text", &mut text)] {
+            all.push_str(delta[name].as_str().unwrap_or_default());
+        }
+    }
+    let thought = json!({ "type": "thinking", "thinking": thinking, "signature": signature });
+    (answer, vec![thought, json!({ "type": "text", "text": text })])
+}
+
+#[tokio::test]
+async fn clients_of_other_dialects_carry_it_to_that_account() {
+    let bed = Bed::new(PROVIDERS);
+    let mut keys = BTreeSet::new();
+    for round in 0..12 {
+        let mut messages = vec![said("Say one")];
+        let (_, content) = foreign_turn(&bed, "x/gpt-5-mini", &messages, round % 2 == 0).await;
+        let signature = content[0]["signature"].as_str().unwrap();
+        assert!(
+            signature.starts_with("trestle:openai-responses:rs_") && signature.contains(":trestle:@"),
+            "{signature}"
+        );
+        messages.push(json!({ "role": "assistant", "content": content }));
+        messages.push(said("Say two"));
+        let (again, _) = foreign_turn(&bed, "x/gpt-5-mini", &messages, false).await;
+        assert!(!again.header("x-trestle-dropped").contains("thinking"), "{:?}", again.headers);
+        let sent = bed.a.requests().last().unwrap().clone();
+        keys.insert(sent.header("authorization").unwrap().to_owned());
+        let reasoning = sent.json()["input"].to_string();
+        assert!(reasoning.contains("encrypted_content") && !reasoning.contains("trestle"), "{reasoning}");
+        let (elsewhere, _) = foreign_turn(&bed, "y/gpt-5-mini", &messages, false).await;
+        assert!(elsewhere.header("x-trestle-dropped").contains("thinking"), "{:?}", elsewhere.headers);
+    }
+    assert_eq!(keys.len(), 2, "{keys:?}");
+}
