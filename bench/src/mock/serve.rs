@@ -147,7 +147,7 @@ fn answer(
             }
         }
         Endpoint::ResponseTokens => openai::input_tokens(body, account),
-        Endpoint::Chat => openai::chat(body, behaviour),
+        Endpoint::Chat => openai::chat(body, behaviour, account),
         Endpoint::Responses => openai::responses(body, behaviour, account),
         Endpoint::Messages => anthropic::messages(body, &head.headers, behaviour),
         Endpoint::Completions => openai::completions(body, behaviour),

@@ -5,12 +5,13 @@
 use crate::{
     Dialect,
     ir::{Request, Sealed, Text},
+    json::string_members,
 };
 use bytes::Bytes;
-use memchr::memmem::{self, Finder};
+use memchr::memmem::Finder;
 use std::{ops::Range, sync::LazyLock};
 
-/// The member that holds it, wherever it stands. In a string its quotes would be escaped.
+/// The member that holds it, wherever it stands.
 static MEMBER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"encrypted_content\""));
 
 /// What a client carries for somebody, and for a route.
@@ -88,16 +89,7 @@ fn carried(sealed: &Sealed) -> Option<(Range<usize>, &str)> {
 
 /// Where encrypted contents begin, behind their quotes.
 fn contents(text: &[u8]) -> impl Iterator<Item = usize> {
-    let finder: &memmem::Finder<'static> = &MEMBER;
-    finder.find_iter(text).filter_map(move |at| {
-        let behind = at + finder.needle().len();
-        let skip = |from: usize| {
-            text.get(from..)?.iter().position(|byte| !byte.is_ascii_whitespace()).map(|n| from + n)
-        };
-        let colon = skip(behind).filter(|at| text.get(*at) == Some(&b':'))?;
-        let quote = skip(colon + 1).filter(|at| text.get(*at) == Some(&b'"'))?;
-        Some(quote + 1)
-    })
+    string_members(text, &MEMBER)
 }
 
 fn replaced<'m>(text: &[u8], places: impl Iterator<Item = (Range<usize>, &'m [u8])>) -> Option<Bytes> {

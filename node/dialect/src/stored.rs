@@ -3,10 +3,11 @@
 
 use crate::{
     Dialect, Envelope, frame,
-    json::{Kind, Member, Raw, Writer, offset_in},
+    json::{Kind, Member, Raw, Writer, escape, offset_in, string_members},
 };
 use bytes::Bytes;
-use std::ops::Range;
+use memchr::memmem::Finder;
+use std::{ops::Range, sync::LazyLock};
 
 /// What a vendor keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -95,6 +96,28 @@ pub fn continued(envelope: &Envelope) -> Continued {
 
 /// The member that says which answer a request goes on with.
 pub const PREVIOUS: &str = "previous_response_id";
+
+/// A request to OpenAI with other ids of the files that it names; `None` where `open` knows none of them.
+pub fn with_files(request: &[u8], open: &mut dyn FnMut(&str) -> Option<String>) -> Option<Bytes> {
+    let mut changes = Vec::new();
+    for at in string_members(request, &FILE) {
+        let rest = request.get(at..).unwrap_or_default();
+        // What is escaped is no id.
+        let id =
+            memchr::memchr2(b'"', b'\\', rest).and_then(|end| std::str::from_utf8(rest.get(..end)?).ok());
+        if let Some(id) = id
+            && let Some(theirs) = open(id)
+        {
+            let mut written = Vec::with_capacity(theirs.len());
+            escape(&theirs, &mut written);
+            changes.push((at..at + id.len(), written));
+        }
+    }
+    (!changes.is_empty()).then(|| splice(request, &changes).into())
+}
+
+/// The member that names a file.
+static FILE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"file_id\""));
 
 /// What describes something that is kept, with other ids.
 pub fn with_ids(body: &Bytes, stored: Stored, seal: Seal<'_>) -> Result<Bytes, Unreadable> {
@@ -218,6 +241,21 @@ mod tests {
         check(Stored::File, r#"{"id":"bad"}"#, Err(Unreadable));
         check(Stored::File, r#"{"id":"f1","x":"#, Err(Unreadable));
         check(Stored::File, "<html>", Err(Unreadable));
+    }
+
+    #[test]
+    fn files_get_other_ids() {
+        let body = br#"{"a":{"file_id": "f1"},"b":"\"file_id\":\"f1\"","c":[{"file_id":"x"},{"file_id":null},{"file_id":"f1"}]}"#;
+        let mut seen = Vec::new();
+        let mut open = |id: &str| {
+            seen.push(id.to_owned());
+            (id == "f1").then(|| "file-1".to_owned())
+        };
+        let found = with_files(body, &mut open).unwrap();
+        let expected = String::from_utf8_lossy(body).replace("\"f1\"", "\"file-1\"");
+        assert_eq!(found, expected);
+        assert_eq!(seen, ["f1", "x", "f1"]);
+        assert_eq!(with_files(body, &mut |_| None), None);
     }
 
     #[test]

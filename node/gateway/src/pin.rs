@@ -5,8 +5,8 @@ use crate::{Endpoint, ids::Ids, receive::Ask};
 use std::sync::Arc;
 use trestle_config::{Caller, Credential, ProviderConfig, ProviderKind, ResolvedTarget, Snapshot};
 use trestle_dialect::{
-    Dialect, Refusal, RefusalKind, Stored,
-    stored::{Continued, PREVIOUS, continued},
+    Dialect, Envelope, Refusal, RefusalKind, Stored,
+    stored::{Continued, PREVIOUS, continued, with_files},
 };
 use trestle_provider::Operation;
 
@@ -25,8 +25,52 @@ pub(crate) struct Pin {
     pub(crate) ours: String,
 }
 
-/// Finds the route that keeps what the request goes on with, if it goes on with something.
+/// Finds the route that keeps what the request refers to, if it refers to something.
 pub(crate) fn pin(snapshot: &Snapshot, caller: Option<&Caller>, ask: &mut Ask) -> Result<(), Refusal> {
+    continued_answer(snapshot, caller, ask)?;
+    named_files(snapshot, caller, ask)
+}
+
+/// Files that were uploaded here: the request names them by the vendor's own ids from here on.
+fn named_files(snapshot: &Snapshot, caller: Option<&Caller>, ask: &mut Ask) -> Result<(), Refusal> {
+    let openai = matches!(
+        ask.endpoint,
+        Endpoint::Generate(Dialect::OpenAiChat | Dialect::OpenAiResponses)
+            | Endpoint::Pass(Operation::ResponseTokens)
+    );
+    if !openai || snapshot.derived.is_none() {
+        return Ok(());
+    }
+    let (mut ids, mut pins) = (ask.ids.clone(), Vec::new());
+    let body = with_files(ask.envelope.body(), &mut |id| {
+        let ids = match &ids {
+            Some(ids) => ids,
+            None => ids.insert(Arc::new(Ids::of(snapshot, caller)?)),
+        };
+        let find = |stored| ids.find(snapshot, stored, id);
+        let pin = find(Stored::File).or_else(|| find(Stored::Input))?;
+        pins.push(pin.clone());
+        Some(pin.theirs)
+    });
+    let Some(body) = body else { return Ok(()) };
+    let route = |pin: &Pin| (pin.provider.name.clone(), pin.credential.as_ref().map(|key| key.name.clone()));
+    let mut all = ask.pin.iter().chain(&pins).map(route);
+    let first = all.next();
+    if all.any(|other| Some(other) != first) {
+        let message = "what the request refers to lies with different providers or keys, and no one of them has it all: \
+                       send the files again, all to one provider (`x-trestle-provider`), or send their content";
+        return Err(Refusal::invalid("file_id", message));
+    }
+    drop(all);
+    ask.envelope = Envelope::parse(body).map_err(|error| {
+        Refusal::new(RefusalKind::InvalidRequest, format!("the body is not acceptable: {error}"))
+    })?;
+    ask.pin = ask.pin.take().or(pins.into_iter().next());
+    Ok(())
+}
+
+/// Finds the route that keeps the answer that the request goes on with, if it goes on with one.
+fn continued_answer(snapshot: &Snapshot, caller: Option<&Caller>, ask: &mut Ask) -> Result<(), Refusal> {
     if !matches!(
         ask.endpoint,
         Endpoint::Generate(Dialect::OpenAiResponses) | Endpoint::Pass(Operation::ResponseTokens)

@@ -21,7 +21,7 @@ use smallvec::smallvec;
 use std::{sync::Arc, time::SystemTime};
 use trestle_config::{Credential, ProviderConfig, TargetConfig};
 use trestle_dialect::{
-    self as dialect, Dialect, Edits, Envelope, Framing, Outbound, Pieces, Target,
+    self as dialect, Dialect, Edits, Envelope, Framing, Outbound, Pieces, Stored, Target,
     ir::{Features, Json, Text},
     json, may_need, name_gemini_model, outbound,
     stored::PREVIOUS,
@@ -173,7 +173,7 @@ fn passed_on(ask: &Ask, wire: &Target<'_>) -> Pieces {
 
 /// What the request goes on with, as its vendor names it.
 fn name_previous(ask: &Ask, envelope: &Envelope, edits: &mut Edits) {
-    if let Some(pin) = &ask.pin {
+    if let Some(pin) = ask.pin.as_ref().filter(|pin| pin.stored == Stored::Response) {
         let mut id = json::Writer::with_capacity(pin.theirs.len() + 2);
         id.string(&pin.theirs);
         edits.set(envelope, PREVIOUS, Json::from_valid(id.finish().into()));

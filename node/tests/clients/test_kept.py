@@ -74,6 +74,16 @@ def test_files(openai_client):
         openai_client.files.retrieve(made.id)
 
 
+def test_a_file_in_a_request(openai_client):
+    made = openai_client.files.create(file=("a.pdf", b"hello"), purpose="user_data", extra_headers=AT_OPENAI)
+    content = [{"type": "input_file", "file_id": made.id}, {"type": "input_text", "text": "Say it"}]
+    answer = openai_client.responses.create(
+        model=Kind("openai").model(), input=[{"role": "user", "content": content}]
+    )
+    assert answer.output_text == "Say it"
+    openai_client.files.delete(made.id)
+
+
 def batch_input(*models):
     lines = [
         {

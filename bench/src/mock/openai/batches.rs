@@ -107,7 +107,7 @@ fn run(content: &[u8], endpoint: &str, account: Account<'_>) -> (Vec<Value>, Vec
         } else if endpoint == "/v1/responses" {
             responses::responses(body.as_bytes(), &Behaviour::default(), account)
         } else {
-            chat(body.as_bytes(), &Behaviour::default())
+            chat(body.as_bytes(), &Behaviour::default(), account)
         };
         let id = fresh_id("batch_req_");
         let custom = &request["custom_id"];

@@ -64,6 +64,22 @@ fn upload(content_type: &str, body: &[u8], account: Account<'_>) -> Result<Value
     Ok(keep(file.content, (filename, &purpose), account))
 }
 
+/// Refuses a request that names a file which this key does not have. Ids that nobody could have got here pass: what they
+/// would name is not looked at.
+pub(super) fn check(body: &Value, account: Account<'_>) -> Result<(), VendorError> {
+    match body {
+        Value::Array(items) => items.iter().try_for_each(|item| check(item, account)),
+        Value::Object(members) => members.iter().try_for_each(|(name, value)| match value.as_str() {
+            Some(id) if name == "file_id" && (id.starts_with("file-0000") || id.len() > 40) => {
+                let unknown = || VendorError::invalid(format!("No such File object: {id}")).at("file_id");
+                account.get(id).map(drop).ok_or_else(unknown)
+            }
+            _ => check(value, account),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Keeps bytes as a file.
 pub(super) fn keep(content: &[u8], (filename, purpose): (&str, &str), account: Account<'_>) -> Value {
     let id = fresh_id("file-");

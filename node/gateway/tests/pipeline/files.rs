@@ -189,3 +189,59 @@ async fn what_a_caller_may_not_use_is_in_no_file_of_it() {
     assert!(refused.status == 400 && refused.text().contains("no requests"), "{}", refused.text());
     assert!(bed.a.requests().is_empty() && bed.b.requests().is_empty(), "nothing is sent");
 }
+
+fn asks_of(files: &[&str], model: &str) -> Value {
+    let part = |id: &&str| json!({ "type": "file", "file": { "file_id": id } });
+    let mut content: Vec<_> = files.iter().map(part).collect();
+    content.push(json!({ "type": "text", "text": "Say it" }));
+    json!({ "model": model, "messages": [{ "role": "user", "content": content }] })
+}
+
+#[tokio::test]
+async fn a_request_that_names_files_goes_to_where_they_lie() {
+    let bed = sealing();
+    let [one, two] = ["one", "two"].map(|who| client(&bed, who));
+    let chat = |who: &Client, body: Value| {
+        let (who, line) = (who.clone(), Endpoint::Generate(trestle_dialect::Dialect::OpenAiChat));
+        async move { whole(who.send(line, HeaderMap::new(), body.to_string().into()).await.unwrap()).await }
+    };
+    let plain = || form(&[("file", "a.pdf", "hello"), ("purpose", "", "user_data")]);
+    for _ in 0..6 {
+        let file = id(&upload(&one, &[], plain()).await);
+        let answer = chat(&one, asks_of(&[&file], "a/gpt-4o-mini")).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let sent = bed.a.requests().last().unwrap().json();
+        let named = sent["messages"][0]["content"][0]["file"]["file_id"].as_str().unwrap().to_owned();
+        assert!(named.starts_with("file-0000"), "{named}");
+        let input = json!([{ "role": "user", "content": [{ "type": "input_file", "file_id": file }] }]);
+        let body = json!({ "model": "a/gpt-5-mini", "input": input });
+        let line = Endpoint::Generate(trestle_dialect::Dialect::OpenAiResponses);
+        let answer = whole(one.send(line, HeaderMap::new(), body.to_string().into()).await.unwrap()).await;
+        let previous = id(&answer);
+        assert_eq!(bed.a.requests().last().unwrap().json()["previous_response_id"], Value::Null);
+        let more = json!({ "model": "a/gpt-5-mini", "input": input, "previous_response_id": previous });
+        let answer = whole(one.send(line, HeaderMap::new(), more.to_string().into()).await.unwrap()).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+    let at_b = id(&upload(&one, &[("x-trestle-provider", "b")], plain()).await);
+    let at_a = id(&upload(&one, &[], plain()).await);
+    // The first target of the group does not keep it, and is not asked.
+    let answer = chat(&one, asks_of(&[&at_b], "m")).await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.header("x-trestle-provider")),
+        (200, "b"),
+        "{}",
+        answer.text()
+    );
+    for (who, files, model, status, why) in [
+        (&one, &[&*at_b][..], "a/gpt-4o", 400, "the provider `b` keeps"),
+        (&one, &[&at_a, &at_b], "a/gpt-4o", 400, "lies with different providers or keys"),
+        (&two, &[&at_b], "b/gpt-4o", 400, "No such File object"),
+    ] {
+        let refused = chat(who, asks_of(files, model)).await;
+        assert_eq!(refused.status.as_u16(), status, "{}", refused.text());
+        assert!(refused.text().contains(why), "{}", refused.text());
+    }
+    let own = chat(&one, asks_of(&["file-of-the-operator"], "b/gpt-4o")).await;
+    assert_eq!(own.status, 200, "ids of the vendor go on as they are");
+}

@@ -4,7 +4,7 @@ use super::super::super::behaviour::Behaviour;
 use super::super::super::compose::compose;
 use super::super::super::kept::Account;
 use super::super::super::vendor::{Reply, VendorError};
-use super::super::chat::parse;
+use super::super::{chat::parse, files};
 use super::{answer, ask, check, events, kept};
 
 /// `POST /v1/responses`.
@@ -14,6 +14,7 @@ pub(crate) fn responses(
     account: Account<'_>,
 ) -> Result<Reply, VendorError> {
     let body = parse(body)?;
+    files::check(&body, account)?;
     let before = kept::previous(&body, account)?;
     let mut all = body.clone();
     if !before.is_empty() {
