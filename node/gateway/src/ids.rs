@@ -102,8 +102,7 @@ impl Ids {
 
     /// What a token is bound to beside what it holds: another kind, another beginning and another owner open nothing.
     fn about(&self, stored: Stored, prefix: &str) -> Vec<u8> {
-        let kind = [stored as u8];
-        [FOR_SEALING, &kind, prefix.as_bytes(), &[0], &self.owner].concat()
+        [FOR_SEALING, &[letter(stored)], prefix.as_bytes(), &[0], &self.owner].concat()
     }
 }
 
@@ -113,6 +112,17 @@ pub(crate) struct Opened {
     provider: String,
     key: String,
     id: String,
+}
+
+/// Stands for the kind; tokens that are out there hold it.
+const fn letter(stored: Stored) -> u8 {
+    match stored {
+        Stored::Response => b'r',
+        Stored::File => b'f',
+        Stored::Input => b'i',
+        Stored::Batch => b'b',
+        Stored::MessageBatch => b'm',
+    }
 }
 
 /// People and SDKs know an id by its beginning.

@@ -85,7 +85,8 @@ fn continued_answer(snapshot: &Snapshot, caller: Option<&Caller>, ask: &mut Ask)
     }
     // Ids of conversations are not sealed: they do not come from here.
     if conversation {
-        sole_route(snapshot).ok_or_else(|| ambiguous("conversation", "ids of conversations do not tell"))?;
+        sole_route(snapshot)
+            .ok_or_else(|| ambiguous("conversation", "ids of conversations do not say it"))?;
     }
     match (response, &ask.ids) {
         (Some(id), Some(ids)) => {
@@ -93,8 +94,7 @@ fn continued_answer(snapshot: &Snapshot, caller: Option<&Caller>, ask: &mut Ask)
             ask.pin = Some(pin);
         }
         (Some(_), None) => {
-            let why = "only with `key_encryption_key` in its settings ids tell";
-            sole_route(snapshot).ok_or_else(|| ambiguous(PREVIOUS, why))?;
+            sole_route(snapshot).ok_or_else(|| ambiguous(PREVIOUS, UNSEALED))?;
         }
         (None, _) => {}
     }
@@ -111,11 +111,14 @@ pub(crate) fn sole_route(snapshot: &Snapshot) -> Option<&Arc<ProviderConfig>> {
     all.next().filter(|only| only.credentials.len() == 1 && all.next().is_none())
 }
 
-/// A request that names a provider's own id where several routes may have given it.
+/// Why an id does not tell its route.
+pub(crate) const UNSEALED: &str =
+    "ids say it only where the gateway has a `key_encryption_key` in its settings";
+
+/// A request that names a provider's own id where not one route alone may have given it.
 pub(crate) fn ambiguous(param: &str, why: &str) -> Refusal {
     let message = format!(
-        "`{param}`: this gateway has several providers or keys that may keep it, and {why} it which one does; send the \
-         whole conversation instead"
+        "`{param}`: which provider and key keep it cannot be told, for {why}; send the whole conversation instead"
     );
     Refusal::invalid(param, message)
 }

@@ -6,7 +6,7 @@ use crate::{
     batch::Batch,
     cause::Failed,
     ids::Ids,
-    pin::{Pin, ambiguous, sole_route},
+    pin::{Pin, UNSEALED, ambiguous, sole_route},
     prepare::Prepared,
     receive::Ask,
     route::Plan,
@@ -165,10 +165,10 @@ pub(crate) fn plan(
             let of_batch = || ids.find(snapshot, Stored::Input, &id).filter(|_| stored == Stored::File);
             ids.find(snapshot, stored, &id).or_else(of_batch).ok_or_else(|| unknown(stored, &id))?
         }
-        (Some(_), None) => create(snapshot, caller, ask, stored)?,
+        (Some(_), None) if act == Act::Create => create(snapshot, caller, ask, stored)?,
+        (Some(_), None) => return Err(unknown(stored, "")),
         (None, Some(id)) if stored == Stored::Response => {
-            let why = "only with `key_encryption_key` in its settings ids tell";
-            let provider = sole_route(snapshot).ok_or_else(|| ambiguous("response_id", why))?;
+            let provider = sole_route(snapshot).ok_or_else(|| ambiguous("response_id", UNSEALED))?;
             let (theirs, ours) = (id.to_string(), id.to_string());
             Pin { stored, provider: Arc::clone(provider), credential: None, theirs, ours }
         }

@@ -47,7 +47,11 @@ fn proof(items: &[Value]) -> String {
 async fn reasoning_goes_back_to_the_account_that_wrote_it() {
     let bed = Bed::new(PROVIDERS);
     let (mut routes, mut keys) = (BTreeSet::new(), BTreeSet::new());
-    for round in 0..16 {
+    let mut round = 0;
+    // Until chance has drawn both providers and both keys.
+    while routes.len() < 2 || keys.len() < 2 {
+        round += 1;
+        assert!(round < 200, "{routes:?} {keys:?}");
         let mut items = vec![said("Say one")];
         let first = turn(&bed, "group", &items, round % 2 == 0).await;
         let reasoned = output(&first);
@@ -63,7 +67,6 @@ async fn reasoning_goes_back_to_the_account_that_wrote_it() {
             bed.a.requests().last().and_then(|request| Some(request.header("authorization")?.to_owned())),
         );
     }
-    assert_eq!((routes.len(), keys.len()), (2, 2), "all routes were used: {keys:?}");
 }
 
 #[tokio::test]
@@ -143,8 +146,10 @@ async fn foreign_turn(bed: &Bed, model: &str, messages: &[Value], stream: bool) 
 #[tokio::test]
 async fn clients_of_other_dialects_carry_it_to_that_account() {
     let bed = Bed::new(PROVIDERS);
-    let mut keys = BTreeSet::new();
-    for round in 0..12 {
+    let (mut keys, mut round) = (BTreeSet::new(), 0);
+    while keys.len() < 2 {
+        round += 1;
+        assert!(round < 200, "{keys:?}");
         let mut messages = vec![said("Say one")];
         let (_, content) = foreign_turn(&bed, "x/gpt-5-mini", &messages, round % 2 == 0).await;
         let signature = content[0]["signature"].as_str().unwrap();
@@ -163,5 +168,4 @@ async fn clients_of_other_dialects_carry_it_to_that_account() {
         let (elsewhere, _) = foreign_turn(&bed, "y/gpt-5-mini", &messages, false).await;
         assert!(elsewhere.header("x-trestle-dropped").contains("thinking"), "{:?}", elsewhere.headers);
     }
-    assert_eq!(keys.len(), 2, "{keys:?}");
 }
