@@ -388,6 +388,12 @@ mod tests {
             let line = RequestLine { named, form, ..Endpoint::Models(dialect).into() };
             check(Method::GET, path, Some(Ok(line)));
         }
+        check(Method::GET, "/v1/chat/completions", Some(Err("POST")));
+        check(Method::GET, "/model/m/converse", Some(Err("POST")));
+    }
+
+    #[test]
+    fn what_is_kept_is_found_with_and_without_prefix() {
         for (path, prefix) in [("/v1/files/f%2F1?a=b", ""), ("/openai/files/f%2F1?a=b", "/openai")] {
             let item = Item { id: Some("f/1".into()), query: "a=b".into() };
             let line = Endpoint::Stored(Stored::File, Act::Delete).into();
@@ -395,12 +401,14 @@ mod tests {
             check(Method::DELETE, path, Some(Ok(line)));
             check(Method::PUT, &format!("{prefix}/v1/batches/b"), Some(Err("GET")));
         }
-        check(Method::POST, "/v1/responses/input_tokens", pass(Operation::ResponseTokens));
+        check(
+            Method::POST,
+            "/v1/responses/input_tokens",
+            Some(Ok(Endpoint::Pass(Operation::ResponseTokens).into())),
+        );
         check(Method::GET, "/v1/responses/input_tokens", Some(Err("POST")));
         check(Method::GET, "/anthropic/v1/files/f", None);
         check(Method::GET, "/files/f", None);
-        check(Method::GET, "/v1/chat/completions", Some(Err("POST")));
-        check(Method::GET, "/model/m/converse", Some(Err("POST")));
     }
 
     #[test]
