@@ -63,7 +63,7 @@ pub(crate) struct Ask {
     embed: OnceCell<Result<embed::Request, Refusal>>,
     decoded: OnceCell<Result<ir::Request, Refusal>>,
     inlined: OnceCell<Result<ir::Request, Failed>>,
-    #[allow(dead_code, reason = "given back when the request ends")]
+    /// Given back when the request ends.
     held: Held,
 }
 
@@ -182,6 +182,11 @@ impl Ask {
         }
         self.strict = strict(&self.headers)?;
         Ok(self)
+    }
+
+    /// Counts bytes that are held beside the body.
+    pub(crate) fn hold(&mut self, bytes: usize, settings: &Settings) -> Result<(), Refusal> {
+        keep(&mut self.held, bytes, settings)
     }
 
     /// Bytes of the body that are held.

@@ -218,6 +218,9 @@ fn file(batch: Batch<'_>, ask: &mut Ask) -> Result<Pin, Refusal> {
     }
     let batch = Batch { operations: &[Operation::Files, Operation::Batches], ..batch };
     let (provider, named) = batch.of_lines(&form.file("file")?)?;
+    if let Some(named) = &named {
+        ask.hold(named.len(), &batch.snapshot.settings)?;
+    }
     ask.file = named;
     Ok(at(Stored::Input, provider))
 }
