@@ -103,8 +103,8 @@ pub fn with_files(request: &[u8], open: &mut dyn FnMut(&str) -> Option<String>) 
     for at in string_members(request, &FILE) {
         let rest = request.get(at..).unwrap_or_default();
         // What is escaped is no id.
-        let id =
-            memchr::memchr2(b'"', b'\\', rest).and_then(|end| std::str::from_utf8(rest.get(..end)?).ok());
+        let end = memchr::memchr2(b'"', b'\\', rest).filter(|end| rest.get(*end) == Some(&b'"'));
+        let id = end.and_then(|end| std::str::from_utf8(rest.get(..end)?).ok());
         if let Some(id) = id
             && let Some(theirs) = open(id)
         {
