@@ -31,7 +31,18 @@ pub(super) enum Endpoint {
     BatchEmbed(String),
     GeminiModels,
     GeminiModel(String),
+    ResponseTokens,
+    Kept { what: Kind, id: String, action: String },
     Unknown(Unknown),
+}
+
+/// What a vendor keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Response,
+    MessageBatch,
+    Batch,
+    File,
 }
 
 /// Whose path it would be.
@@ -51,6 +62,9 @@ impl Endpoint {
             return Self::of_bedrock(rest).filter(|_| post).unwrap_or(Self::Unknown(Unknown::Bedrock));
         }
         if let Some(found) = Self::of_gemini(method, uri, headers) {
+            return found;
+        }
+        if let Some(found) = Self::of_kept(path) {
             return found;
         }
         match path {
@@ -74,6 +88,27 @@ impl Endpoint {
             },
             _ => Self::Unknown(Unknown::OpenAiOrAnthropic),
         }
+    }
+
+    /// Whatever the method: the vendor says which it takes. The id is empty where all are meant.
+    fn of_kept(path: &str) -> Option<Self> {
+        if path.ends_with("/responses/input_tokens") {
+            return Some(Self::ResponseTokens);
+        }
+        const ALL: [(&str, Kind); 4] = [
+            ("/messages/batches", Kind::MessageBatch),
+            ("/responses", Kind::Response),
+            ("/batches", Kind::Batch),
+            ("/files", Kind::File),
+        ];
+        let found = |(name, what)| Some((what, path.split_once(name)?.1));
+        let (what, rest) = ALL.into_iter().find_map(found)?;
+        let (id, action) = match rest.strip_prefix('/') {
+            Some(rest) => rest.split_once('/').unwrap_or((rest, "")),
+            None if rest.is_empty() && what != Kind::Response => ("", ""),
+            None => return None,
+        };
+        Some(Self::Kept { what, id: decoded(id), action: action.to_owned() })
     }
 
     fn of_bedrock(rest: &str) -> Option<Self> {
@@ -130,7 +165,7 @@ impl Endpoint {
             | Self::GeminiModels
             | Self::GeminiModel(_)
             | Self::Unknown(Unknown::Gemini) => return &gemini::Gemini,
-            Self::Messages | Self::CountTokens => true,
+            Self::Messages | Self::CountTokens | Self::Kept { what: Kind::MessageBatch, .. } => true,
             Self::Models | Self::Model(_) | Self::Unknown(Unknown::OpenAiOrAnthropic) => {
                 headers.contains_key("anthropic-version")
             }

@@ -14,7 +14,8 @@ use tokio::time::sleep;
 use super::behaviour::Behaviour;
 use super::body::{ResetFlag, Step, Steps};
 use super::encode::Encoder;
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Kind};
+use super::kept::{Account, Kept};
 use super::record::{Recorded, Recorder, Ticket};
 use super::script::Script;
 use super::vendor::{Reply, Vendor, VendorError, forced_error, fresh_id};
@@ -28,6 +29,7 @@ const BODY_BYTES_MAX: usize = 256 << 20;
 pub(super) struct Upstream {
     pub(super) recorder: Arc<Recorder>,
     pub(super) script: Script,
+    kept: Kept,
 }
 
 /// Answers one request. `reset` makes its connection end in a reset.
@@ -69,7 +71,7 @@ pub(super) async fn handle(
         std::future::pending::<()>().await;
     }
     let vendor = endpoint.vendor(&head.headers);
-    let outcome = Outcome { vendor, answer: answer(&endpoint, &head, &body, &behaviour) };
+    let outcome = Outcome { vendor, answer: answer(&upstream, &endpoint, (&head, &body), &behaviour) };
     Ok(outcome.respond(&behaviour, Connection { ticket, reset }))
 }
 
@@ -145,9 +147,9 @@ fn behaviour(upstream: &Upstream, head: &request::Parts, model: &str) -> Result<
 }
 
 fn answer(
+    upstream: &Upstream,
     endpoint: &Endpoint,
-    head: &request::Parts,
-    body: &[u8],
+    (head, body): (&request::Parts, &[u8]),
     behaviour: &Behaviour,
 ) -> Result<Reply, VendorError> {
     let vendor = endpoint.vendor(&head.headers);
@@ -159,9 +161,20 @@ fn answer(
     if !in_stream && let Some(error) = forced_error(vendor, behaviour, &endpoint.model(body)) {
         return Err(error);
     }
+    let account = Account { kept: &upstream.kept, key: api_key(head) };
     match endpoint {
-        Endpoint::Chat => openai::chat(body, behaviour),
-        Endpoint::Responses => openai::responses(body, behaviour),
+        Endpoint::Kept { what, id, action } => {
+            let asked = (head.method.as_str(), id.as_str(), action.as_str());
+            match what {
+                Kind::Response => openai::kept_response(asked, head.uri.query().unwrap_or_default(), account),
+                Kind::Batch => openai::kept_batch(asked, body, account),
+                Kind::File => openai::kept_file(asked, (header(head, CONTENT_TYPE.as_str()), body), account),
+                Kind::MessageBatch => anthropic::kept_batch(asked, (&head.headers, body), account),
+            }
+        }
+        Endpoint::ResponseTokens => openai::input_tokens(body, account),
+        Endpoint::Chat => openai::chat(body, behaviour, account),
+        Endpoint::Responses => openai::responses(body, behaviour, account),
         Endpoint::Messages => anthropic::messages(body, &head.headers, behaviour),
         Endpoint::Completions => openai::completions(body, behaviour),
         Endpoint::Embeddings => openai::embeddings(body),

@@ -1,6 +1,8 @@
 //! What a model name of a client means.
 
-use crate::{Group, ProviderConfig, ResolvedTarget, Snapshot, Strategy, TargetConfig, snapshot::Listed};
+use crate::{
+    Grants, Group, ProviderConfig, ResolvedTarget, Snapshot, Strategy, TargetConfig, snapshot::Listed,
+};
 use std::sync::Arc;
 
 /// Splits `provider/model`; what follows the first slash is the vendor's own name of the model and may hold more.
@@ -37,9 +39,23 @@ impl Snapshot {
         self.by_pattern(name).or_else(|| self.by_bare_name(name))
     }
 
-    /// A provider as a target without a model, for calls that name none.
-    pub fn provider_alone(&self, name: &str) -> Option<Arc<TargetConfig>> {
-        self.providers.get(name).map(|provider| self.target(provider, ""))
+    /// A provider as a target without a model: for what is asked of an account.
+    pub fn account(&self, provider: &Arc<ProviderConfig>) -> Arc<TargetConfig> {
+        Arc::new(TargetConfig::plain(provider, "", &self.catalog, Listed::No))
+    }
+
+    /// Whether grants are for any model of a provider.
+    pub fn reaches(&self, grants: &Grants, provider: &ProviderConfig) -> bool {
+        let own = format!("{}/", provider.name);
+        let by_group = |group: &Arc<Group>| {
+            group.targets.iter().chain(&group.fallbacks).any(|target| target.provider.name == provider.name)
+        };
+        let by_pattern = |item: &str| match item.split_once(STAR) {
+            Some((before, _)) => item.starts_with(&own) || own.starts_with(before),
+            None => item.starts_with(&own),
+        };
+        grants.all
+            || grants.items.iter().any(|item| by_pattern(item) || self.groups.get(item).is_some_and(by_group))
     }
 
     fn target(&self, provider: &Arc<ProviderConfig>, model: &str) -> Arc<TargetConfig> {

@@ -178,6 +178,8 @@ pub struct Glance {
     pub replacement: Option<Vec<u8>>,
     /// An error event.
     pub fault: Option<Fault>,
+    /// The event describes the answer as a whole, with its id.
+    pub describes: bool,
     /// The proper end of the stream.
     pub end: bool,
 }

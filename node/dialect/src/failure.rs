@@ -95,6 +95,8 @@ pub struct Refusal {
     pub message: Cow<'static, str>,
     /// The member of the request at fault, as a path such as `messages[2].content`.
     pub param: Option<String>,
+    /// The vendor's own word, where its clients look for one; else the kind's.
+    pub code: Option<&'static str>,
     /// When to try again; always set for 429 and 503.
     pub retry_after: Option<Duration>,
     /// What was tried before giving up.
@@ -109,6 +111,7 @@ impl Refusal {
             kind,
             message: message.into(),
             param: None,
+            code: None,
             retry_after: hint.then_some(Duration::from_secs(1)),
             attempts: Vec::new(),
         }

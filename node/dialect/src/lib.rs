@@ -5,6 +5,8 @@ pub mod json;
 pub mod event_stream;
 pub mod sse;
 
+pub mod multipart;
+
 pub mod frame;
 pub use frame::Framing;
 
@@ -34,10 +36,18 @@ pub use codec::{
 mod words;
 pub use words::in_words_of;
 
+mod batch;
 mod body;
 mod dropped;
 pub mod embed;
 pub mod realtime;
+pub use batch::{batch_models, line_models, name_batch_models, named};
+
+mod routed;
+pub use routed::{carried_routes, mark_sealed, sealed_routes, unmark_carried, unmark_sealed};
+
+pub mod stored;
+pub use stored::Stored;
 
 mod edit;
 mod fault;
@@ -56,3 +66,4 @@ mod openai_responses;
 
 pub use bedrock_converse::error_type as bedrock_error_type;
 pub use gemini::name_model as name_gemini_model;
+pub use openai_chat::{Pictures, media_usage};

@@ -10,6 +10,8 @@ mod embed;
 mod envelope;
 #[path = "../fuzz/checks/event_stream.rs"]
 mod event_stream;
+#[path = "../fuzz/checks/multipart.rs"]
+mod multipart;
 #[path = "../fuzz/checks/pick.rs"]
 mod pick;
 #[path = "../fuzz/checks/request.rs"]
@@ -41,6 +43,11 @@ fn envelopes() {
 #[test]
 fn streams() {
     check("sse", sse::check);
+}
+
+#[test]
+fn forms() {
+    check("multipart", multipart::check);
 }
 
 #[test]

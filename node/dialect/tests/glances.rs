@@ -56,6 +56,11 @@ fn openai_events() {
         (r#"{"error":{"message":"x","type":"rate_limit_exceeded"}}"#, "fault 429", "fault 429"),
         (r#"{"object":"error","message":"x","error":null}"#, "fault 500", "fault 500"),
         (r#"{"choices":[{"delta":{"content":"x","error":1}}],"error":null}"#, "content", "content"),
+        (
+            r#"{"type":"transcript.text.done","text":"x","usage":{"type":"tokens","input_tokens":2,"output_tokens":3}}"#,
+            "usage 2+3",
+            "usage 2+3",
+        ),
         ("[DONE]", "end", "end"),
         ("{broken", "", "content"),
     ];
@@ -63,6 +68,12 @@ fn openai_events() {
         let block = format!("data: {data}\n\n");
         assert_eq!(word(&look(Dialect::OpenAiChat, &block, Look::Commit)), commit, "{data}");
         assert_eq!(word(&look(Dialect::OpenAiChat, &block, Look::Meter)), meter, "{data}");
+    }
+    for (kind, images) in
+        [("image_generation.completed", 1), ("image_edit.completed", 1), ("image_edit.partial_image", 0)]
+    {
+        let block = format!("data: {{\"type\":\"{kind}\",\"usage\":{{\"input_tokens\":1}}}}\n\n");
+        assert_eq!(look(Dialect::OpenAiChat, &block, Look::Meter).usage.unwrap().images, images, "{kind}");
     }
     assert_eq!(word(&look(Dialect::OpenAiChat, ": processing\n\n", Look::Commit)), "");
     assert_eq!(word(&look(Dialect::OpenAiChat, "event: error\ndata: no json\n\n", Look::Meter)), "fault 500");

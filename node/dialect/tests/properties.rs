@@ -4,6 +4,8 @@ use proptest::{collection::vec, prelude::*, sample::select, strategy::Union};
 
 #[path = "../fuzz/checks/envelope.rs"]
 mod envelope;
+#[path = "../fuzz/checks/multipart.rs"]
+mod multipart;
 #[path = "../fuzz/checks/sse.rs"]
 mod sse;
 
@@ -110,9 +112,21 @@ proptest! {
     }
 
     #[test]
+    fn forms_cut_anywhere(
+        parts in vec((select(HEADS), vec(select(CONTENTS), 0..5)), 0..6),
+        last in select(&["--b0--", "--b0--\r\n", "--b0--\r\nbye", "--b0", ""][..]),
+        sizes in vec(1u8..60, 0..6),
+    ) {
+        let part = |(head, content): &(&str, Vec<&str>)| format!("--b0\r\n{head}\r\n\r\n{}\r\n", content.concat());
+        let body = parts.iter().map(part).collect::<String>() + last;
+        multipart::check(&[body.as_bytes(), b"\xff", &sizes].concat());
+    }
+
+    #[test]
     fn bytes_of_any_kind(bytes in vec(any::<u8>(), 0..200)) {
         envelope::check(&bytes);
         sse::check(&bytes);
+        multipart::check(&bytes);
     }
 }
 
@@ -137,4 +151,34 @@ const LINES: &[&str] = &[
     "\0",
     ":",
     " ",
+];
+
+// Mostly good ones, else hardly a form would pass.
+const HEADS: &[&str] = &[
+    "Content-Disposition: form-data; name=\"model\"",
+    "Content-Disposition: form-data; name=\"file\"; filename=\"a\"\r\nContent-Type: audio/wav",
+    "content-disposition:form-data;name=f",
+    "Content-Disposition: form-data; name=\"fallbacks[]\"",
+    "Content-Disposition: form-data; name=set",
+    "X: y\r\nContent-Disposition: form-data; name=\"\u{65e5}\"; filename*=x",
+    "Content-Disposition: form-data; filename=\"a\\\"b\"; name=\"set[x]\"",
+    "Content-Disposition: form-data; name=f",
+    "Content-Disposition: form-data; name=\"x\\y\"",
+];
+
+const CONTENTS: &[&str] = &[
+    "",
+    "x",
+    "\r\n",
+    "\r",
+    "\n",
+    "-",
+    "--",
+    "--b",
+    "--b1",
+    "_--b0",
+    "a longer piece of a file",
+    "0",
+    "\r\n--b",
+    "\n-b0",
 ];

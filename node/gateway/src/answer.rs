@@ -143,7 +143,7 @@ pub(crate) fn refusal(mut flight: Flight, refusal: &Refusal) -> Response<Answer>
         status: refusal.kind.status(),
         category: refusal.kind.category(),
         message: &refusal.message,
-        code: Some(refusal.kind.name()),
+        code: Some(refusal.code.unwrap_or(refusal.kind.name())),
         param: refusal.param.as_deref(),
         attempts: &refusal.attempts,
         request_id: &id,

@@ -1,21 +1,26 @@
 //! Walks the plan: for each target prepare, wait for a slot, send, classify; next key, again, next target or stop.
 
 use crate::{
-    Endpoint, Form,
+    Act, Endpoint, Form,
     budget::Held,
     cause::{Failed, Next},
     embed::Embeds,
     fetch::Fetch,
     flight::Flight,
+    ids::Minter,
     inspect,
-    meter::Meter,
+    meter::{Meter, NotJson},
     mock,
     pick::{Picked, pick},
+    pin::sole_route,
     prepare::{self, Prepared},
+    proof::route_mark,
     realtime::Link,
     receive::Ask,
     state::{self, Slot},
+    stored,
     stream::{Stream, Translation},
+    tail::Tail,
     timer::{Expired, Timer},
     upstream::{self, Encoding, Head, Incoming, Outgoing, Source},
     worker::ProviderLocal,
@@ -31,7 +36,8 @@ use std::{
 };
 use trestle_config::{ProviderKind, RetryPolicy, Settings, TargetConfig};
 use trestle_dialect::{
-    Attempt, Category, Dialect, Framing, Look, StreamContext, inbound, ir::Usage, json, outbound,
+    Attempt, Category, Dialect, Look, Refusal, Stored, StreamContext, inbound, ir::Usage, mark_sealed,
+    outbound,
 };
 use trestle_provider::{Operation, Provider};
 
@@ -73,6 +79,8 @@ pub(crate) struct Parts {
 pub(crate) enum Walked {
     /// A target answers. What was dropped on the way there.
     Won(Won, Vec<String>),
+    /// The client's own body cannot be sent on.
+    Refused(Box<Refusal>),
     /// None did; the failure that says most to the client, and the dialect of the target it came from.
     Lost(Box<Failed>, Option<Dialect>),
 }
@@ -111,7 +119,7 @@ impl Walk<'_> {
             let begun = Instant::now();
             let local = self.flight.worker.provider(&config.provider.name);
             self.fetch(config).await;
-            let (failed, dialect) = match prepare::prepare(self.ask, config, &local) {
+            let (mut failed, dialect) = match prepare::prepare(self.ask, config, &local) {
                 Err(failed) => {
                     self.note(config, &failed, begun.elapsed());
                     (failed, None)
@@ -125,7 +133,15 @@ impl Walk<'_> {
                     }
                 }
             };
-            let stop = failed.next == Next::Stop;
+            if let Some(refusal) = self.ask.tail().and_then(Tail::refusal) {
+                return Walked::Refused(Box::new(refusal));
+            }
+            // What has gone of a body and is not held cannot be sent to others.
+            let gone = !self.ask.can_repeat();
+            if gone {
+                failed.message.push_str(" (the body was on its way, and is too large to be sent again)");
+            }
+            let stop = failed.next == Next::Stop || gone;
             // The last word is the latest failure, but a passing one is not talked over by a lasting one.
             let keep =
                 lost.as_ref().is_some_and(|(before, _)| before.is_passing() && !failed.is_passing() && !stop);
@@ -180,7 +196,16 @@ impl Walk<'_> {
                 Ok(won) => return Ok(won),
                 Err(failed) => failed,
             };
+            if self.ask.tail().is_some_and(|tail| tail.refusal().is_some()) {
+                return Err(failed);
+            }
             self.note(target.config, &failed, begun.elapsed());
+            if let (Next::OtherKey(bench), Ok(picked)) = (failed.next, &picked) {
+                picked.leave_out(&failed, bench, &target.local);
+            }
+            if !self.ask.can_repeat() {
+                return Err(failed);
+            }
             if learn(self.ask, target, &failed) {
                 target.prepared = prepare::prepare(self.ask, target.config, &target.local)?;
                 continue;
@@ -188,9 +213,11 @@ impl Walk<'_> {
             let backoff = backoff(&retries, again, self.flight.worker.chance());
             let pause = match failed.next {
                 Next::Stop | Next::Onward => return Err(failed),
+                Next::Again if may_be_made(self.ask, &failed) => return Err(failed),
                 Next::OtherKey(bench) => {
-                    if let Ok(picked) = &picked {
-                        picked.leave_out(&failed, bench, &target.local);
+                    if target.prepared.pinned.is_some() {
+                        // Without what only the key could read that is left out now.
+                        target.prepared = prepare::prepare(self.ask, target.config, &target.local)?;
                     }
                     match self.pick(target) {
                         Ok(_) => continue,
@@ -212,7 +239,12 @@ impl Walk<'_> {
 
     /// A key that can be used. What is still being fetched is waited for only where there is no other target.
     fn pick(&self, target: &Target<'_>) -> Result<Picked, Failed> {
-        let mut picked = pick(&target.config.provider, &target.local, self.flight.worker.chance());
+        let mut picked = pick(
+            &target.config.provider,
+            &target.local,
+            self.flight.worker.chance(),
+            self.ask.only_key(target.prepared.pinned.as_ref()),
+        );
         if let Err(failed) = &mut picked
             && failed.cause == "credentials_pending"
             && target.last
@@ -232,7 +264,7 @@ impl Walk<'_> {
             return Box::pin(self.dial(target, picked)).await;
         }
         let (head, body) = self.reach(target, picked, &target.prepared.body).await?;
-        self.answer(target, head, body).await
+        self.answer(target, picked, (head, body)).await
     }
 
     /// One call, to the head of a success.
@@ -247,6 +279,9 @@ impl Walk<'_> {
         self.timer.stage(target.config.times.first_token);
         let sent = Instant::now();
         let (head, source) = match &provider.kind {
+            ProviderKind::Mock(_) if !matches!(self.ask.endpoint, Endpoint::Generate(_)) => {
+                return Err(self.not_offered(target));
+            }
             ProviderKind::Mock(settings) => {
                 let asked = self.ask.decoded().map_err(Failed::unreadable)?;
                 let mut answering =
@@ -262,7 +297,8 @@ impl Walk<'_> {
                     picked,
                 )?;
                 let sending = pin!(upstream::send(&target.local.pool, (remote.origin(), provider), &request));
-                self.timer.within(sending).await.map_err(timed_out)??
+                let limit = target.config.times.first_token;
+                self.timer.within_but(sending, limit, || body.is_moving()).await.map_err(timed_out)??
             }
         };
         self.flight.record.upstream = Some(sent.elapsed());
@@ -272,11 +308,12 @@ impl Walk<'_> {
     /// Where the target has what is asked of it.
     pub(crate) fn path(&self, target: &Target<'_>, remote: &dyn Provider) -> Result<PathAndQuery, Failed> {
         let path = remote.endpoint(target.prepared.operation, &target.config.model);
-        path.ok_or_else(|| {
-            let (name, what) = (&target.config.provider.name, self.ask.endpoint.name());
-            let message = format!("the provider {name} does not offer {what}");
-            Failed::new("unsupported", Next::Onward, message)
-        })
+        path.and_then(|path| stored::path(self.ask, path)).ok_or_else(|| self.not_offered(target))
+    }
+
+    fn not_offered(&self, target: &Target<'_>) -> Failed {
+        let (name, what) = (&target.config.provider.name, self.ask.endpoint.name());
+        Failed::new("unsupported", Next::Onward, format!("the provider {name} does not offer {what}"))
     }
 
     /// A success goes on with its body, anything else is a failure.
@@ -289,8 +326,8 @@ impl Walk<'_> {
         let mut body = Incoming::new(source, head.encoding, self.settings.body_bytes_max, slot)?;
         if !head.status.is_success() {
             let (parts, _, _held) = self.collect(&mut body, FAULT_BYTES_MAX).await?;
-            let mut fault =
-                outbound(target.prepared.dialect).decode_fault(head.status.as_u16(), &joined(parts));
+            let body = with_our_id(self.ask, joined(parts));
+            let mut fault = outbound(target.prepared.dialect).decode_fault(head.status.as_u16(), &body);
             if let Some(kind) = &head.error_type {
                 fault = fault.with_type(kind);
             }
@@ -302,30 +339,64 @@ impl Walk<'_> {
         Ok((head, body))
     }
 
-    async fn answer(&mut self, target: &Target<'_>, head: Head, body: Incoming) -> Result<Won, Failed> {
-        if self.ask.endpoint == Endpoint::Pass(Operation::Speech) {
-            // Sound, or events with sound in them.
-            let events = head.is_events.then(|| Framing::Sse.media_type().into());
-            let media_type = events.or_else(|| head.media_type.clone());
+    async fn answer(
+        &mut self,
+        target: &Target<'_>,
+        picked: &Picked,
+        (head, body): (Head, Incoming),
+    ) -> Result<Won, Failed> {
+        if let Some(operation) = self.ask.endpoint.media() {
+            // Boxed: few requests need it, and all would be as large.
+            return Box::pin(self.media(target, picked, (operation, head, body))).await;
+        }
+        if let Endpoint::Stored(_, act) = self.ask.endpoint
+            && act.is_content()
+        {
             let (queue, length, meter) = (VecDeque::new(), length(&head), target.prepared.meter());
-            return Ok(Won::Parts(Parts { queue, body, length, media_type, meter }));
+            return Ok(Won::Parts(Parts { queue, body, length, media_type: head.media_type, meter }));
         }
         match (self.ask.stream, head.is_events) {
-            (true, true) => {
-                let stream = Stream::new(body, target.prepared.dialect.framing(), self.translation(target));
-                let stream = match (self.ask.form, self.ask.endpoint) {
-                    (Form::Array, _) => stream.in_array(),
-                    // Of others no end is known but that of their bytes.
-                    (_, Endpoint::Pass(other)) if other != Operation::Completions => stream.without_end(),
-                    _ => stream,
-                };
-                let commit = Box::pin(inspect::commit(stream, self.flight, self.timer));
-                Ok(Won::Events(Box::new(commit.await?)))
-            }
-            (false, false) => self.whole(target, &head, body).await,
+            (true, true) => self.events(target, picked, body).await,
+            (false, false) => self.whole(target, picked, (&head, body)).await,
             (true, false) => Err(Failed::malformed("the provider did not answer with a stream")),
             (false, true) => Err(Failed::malformed("the provider answered with a stream")),
         }
+    }
+
+    /// Sound, pictures or what is said of them, in the form that the provider gave it.
+    async fn media(
+        &mut self,
+        target: &Target<'_>,
+        picked: &Picked,
+        (operation, head, body): (Operation, Head, Incoming),
+    ) -> Result<Won, Failed> {
+        let speech = operation == Operation::Speech;
+        if speech && let Some(text) = self.ask.envelope.get("input").and_then(|input| input.string()) {
+            self.flight.usage(Usage { characters: text.chars().count() as u64, ..Usage::default() });
+        }
+        if head.is_events {
+            self.flight.record.stream = true;
+            return self.events(target, picked, body).await;
+        }
+        if head.media_type.is_none() && !speech {
+            return self.whole(target, picked, (&head, body)).await;
+        }
+        let (queue, length, meter) = (VecDeque::new(), length(&head), target.prepared.meter());
+        Ok(Won::Parts(Parts { queue, body, length, media_type: head.media_type, meter }))
+    }
+
+    /// A stream, up to its first content.
+    async fn events(&mut self, target: &Target<'_>, picked: &Picked, body: Incoming) -> Result<Won, Failed> {
+        let stream = Stream::new(body, target.prepared.dialect.framing(), self.translation(target));
+        let stream = stream.with_ids(self.minter(target, picked)).with_mark(self.mark(target, picked));
+        let stream = match (self.ask.form, self.ask.endpoint) {
+            (Form::Array, _) => stream.in_array(),
+            // Of others no end is known but that of their bytes.
+            (_, Endpoint::Pass(other)) if other != Operation::Completions => stream.without_end(),
+            _ => stream,
+        };
+        let commit = Box::pin(inspect::commit(stream, self.flight, self.timer));
+        Ok(Won::Events(Box::new(commit.await?)))
     }
 
     fn translation(&self, target: &Target<'_>) -> Translation {
@@ -340,6 +411,32 @@ impl Walk<'_> {
         Translation::Same { codec: outbound(theirs), strip_usage: !self.ask.wants_usage, look }
     }
 
+    /// What seals the ids in the answer of this route, where it has some.
+    fn minter(&self, target: &Target<'_>, picked: &Picked) -> Option<Minter> {
+        let stored = match self.ask.endpoint {
+            Endpoint::Stored(_, Act::InputItems) => return None,
+            Endpoint::Stored(stored, _) => self.ask.pin.as_ref().map_or(stored, |pin| pin.stored),
+            Endpoint::Generate(Dialect::OpenAiResponses)
+                if target.prepared.dialect == Dialect::OpenAiResponses =>
+            {
+                Stored::Response
+            }
+            _ => return None,
+        };
+        let provider = Arc::clone(&target.config.provider);
+        // The built-in mock keeps nothing.
+        let ids = self.ask.ids.clone().filter(|_| matches!(provider.kind, ProviderKind::Remote(_)))?;
+        Some(Minter { ids, stored, provider, credential: Arc::clone(&picked.credential) })
+    }
+
+    /// What names this route in what only it can read, where that must be said.
+    fn mark(&self, target: &Target<'_>, picked: &Picked) -> Option<String> {
+        let seals = target.prepared.dialect == Dialect::OpenAiResponses
+            && matches!(self.ask.endpoint, Endpoint::Generate(_));
+        let marks = seals && sole_route(&self.flight.worker.snapshot()).is_none();
+        marks.then(|| route_mark(&target.config.provider, &picked.credential))
+    }
+
     pub(crate) fn context(&self) -> StreamContext {
         StreamContext {
             request_id: self.flight.id(),
@@ -351,30 +448,43 @@ impl Walk<'_> {
     }
 
     /// Reads an answer that is not a stream. Up to a bound it is read whole and checked before the client sees a byte.
-    async fn whole(&mut self, target: &Target<'_>, head: &Head, mut body: Incoming) -> Result<Won, Failed> {
+    async fn whole(
+        &mut self,
+        target: &Target<'_>,
+        picked: &Picked,
+        (head, mut body): (&Head, Incoming),
+    ) -> Result<Won, Failed> {
         let (ours, theirs) = (self.ask.dialect(), target.prepared.dialect);
         let same = ours == theirs || !matches!(self.ask.endpoint, Endpoint::Generate(_));
         let meter = target.prepared.meter();
         if let Some(input) = head.input_tokens {
             self.flight.usage(Usage { input, ..Usage::default() });
         }
-        let max = if same { WHOLE_BYTES_MAX } else { self.settings.body_bytes_max as usize };
+        let ids = self.minter(target, picked);
+        let in_parts = same && ids.is_none();
+        let max = if in_parts { WHOLE_BYTES_MAX } else { self.settings.body_bytes_max as usize };
         let (parts, complete, _held) = self.collect(&mut body, max).await?;
         if !complete {
-            if !same {
+            if !in_parts {
                 return Err(Failed::malformed("the provider's answer is too large to be translated"));
             }
             let length = length(head);
             return Ok(Won::Parts(Parts { queue: parts, body, length, media_type: None, meter }));
         }
         let bytes = joined(parts);
+        let mark = self.mark(target, picked);
+        let bytes = mark.and_then(|mark| mark_sealed(&bytes, &mark)).unwrap_or(bytes);
         let codec = outbound(theirs);
         if same {
-            let usage = json::Raw::outline(&bytes, meter.member())
-                .map_err(|_| Failed::malformed("the provider's answer is not JSON"))?;
-            if let Some(usage) = usage.and_then(|usage| meter.read(usage)) {
+            let usage = meter.in_whole(&bytes).map_err(|NotJson| not_json())?;
+            // What is kept was counted when it was made.
+            if let Some(usage) = usage.filter(|_| !matches!(self.ask.endpoint, Endpoint::Stored(..))) {
                 self.flight.usage(usage);
             }
+            let bytes = match ids {
+                Some(ids) => ids.whole(&bytes).map_err(|_| not_json())?,
+                None => bytes,
+            };
             return Ok(Won::Whole(bytes, Vec::new()));
         }
         let response = codec.decode_response(&bytes).map_err(Failed::malformed)?;
@@ -442,6 +552,25 @@ pub(crate) async fn slot(
 pub(crate) fn backoff(retries: &RetryPolicy, again: u32, chance: f64) -> Duration {
     let doubled = retries.backoff.saturating_mul(1 << again.min(16));
     doubled.min(retries.backoff_max).mul_f64(0.5 + chance / 2.0)
+}
+
+fn not_json() -> Failed {
+    Failed::malformed("the provider's answer is not JSON")
+}
+
+/// An error that names what the client knows by another id.
+fn with_our_id(ask: &Ask, body: Bytes) -> Bytes {
+    match (&ask.pin, std::str::from_utf8(&body)) {
+        (Some(pin), Ok(text)) if !pin.theirs.is_empty() => text.replace(&pin.theirs, &pin.ours).into(),
+        _ => body,
+    }
+}
+
+/// Whether something may have been made although the call failed: to call again might make it twice.
+fn may_be_made(ask: &Ask, failed: &Failed) -> bool {
+    matches!(ask.endpoint, Endpoint::Stored(_, Act::Create))
+        && !failed.cause.starts_with("connect_")
+        && failed.cause != "overloaded"
 }
 
 /// The length of the body as it goes on: a compressed one has another than its head says.

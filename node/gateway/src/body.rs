@@ -7,10 +7,9 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use std::{
-    future::poll_fn,
     io,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -50,19 +49,20 @@ impl From<Bytes> for RequestBody {
 
 impl RequestBody {
     /// The next data of the body.
-    pub(crate) async fn data(&mut self) -> Option<io::Result<Bytes>> {
+    pub(crate) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         match self {
-            Self::Local(body) => poll_fn(|cx| body.poll_data(cx)).await,
-            Self::Bytes(bytes) if bytes.is_empty() => None,
-            Self::Bytes(bytes) => Some(Ok(std::mem::take(bytes))),
+            Self::Local(body) => body.poll_data(cx),
+            Self::Bytes(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Bytes(bytes) => Poll::Ready(Some(Ok(std::mem::take(bytes)))),
             Self::Incoming(body) => loop {
-                match body.frame().await? {
-                    Ok(frame) => {
+                match ready!(Pin::new(&mut *body).poll_frame(cx)) {
+                    None => return Poll::Ready(None),
+                    Some(Ok(frame)) => {
                         if let Ok(data) = frame.into_data() {
-                            return Some(Ok(data));
+                            return Poll::Ready(Some(Ok(data)));
                         }
                     }
-                    Err(error) => return Some(Err(io::Error::other(error))),
+                    Some(Err(error)) => return Poll::Ready(Some(Err(io::Error::other(error)))),
                 }
             },
         }

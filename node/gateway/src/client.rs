@@ -1,7 +1,7 @@
 //! Calls from inside of the process, through the very same pipeline: typed, or any body to any endpoint.
 
 use crate::{
-    Endpoint, Gateway, Headers, Named, RequestLine,
+    Endpoint, Gateway, Headers, Named, RequestBody, RequestLine,
     body::{Cut, RemoteBody},
     serve::handle_on,
 };
@@ -158,6 +158,16 @@ impl Client {
         line: impl Into<RequestLine>,
         headers: HeaderMap,
         body: Bytes,
+    ) -> Result<Answered, ClientError> {
+        self.upload(line, headers, body).await
+    }
+
+    /// The same with a body that need not be there yet.
+    pub async fn upload(
+        &self,
+        line: impl Into<RequestLine>,
+        headers: HeaderMap,
+        body: impl Into<RequestBody> + Send + 'static,
     ) -> Result<Answered, ClientError> {
         let mut headers = headers;
         if let Some(key) = &self.key {

@@ -46,7 +46,7 @@ pub(crate) fn prepare(
     let embeds = Some(Embeds { ours, theirs, translated: edits.is_none() });
     if let Some(edits) = edits {
         let (body, more) = (Outgoing::new(edits.apply(&ask.envelope)), Vec::new());
-        return Ok(Prepared { body, more, operation, embeds, dialect, dropped: Vec::new() });
+        return Ok(Prepared { body, more, operation, embeds, dialect, pinned: None, dropped: Vec::new() });
     }
     let request = ask.embed(ours).map_err(Failed::unreadable)?;
     let (mut bodies, mut dropped) = (Vec::new(), Vec::new());
@@ -61,7 +61,7 @@ pub(crate) fn prepare(
         return Err(strictly(target, &dropped));
     }
     let body = bodies.remove(0);
-    Ok(Prepared { body, more: bodies, operation, embeds, dialect, dropped })
+    Ok(Prepared { body, more: bodies, operation, embeds, dialect, pinned: None, dropped })
 }
 
 /// The form in which a target is asked: the client's own if it has that endpoint, else that of its best dialect.

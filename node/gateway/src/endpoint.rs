@@ -1,8 +1,9 @@
 //! Which request is whose: what method and path say of an inference request.
 
+use crate::{Act, Item, stored};
 use http::Method;
 use percent_encoding::percent_decode_str;
-use trestle_dialect::{Dialect, embed::Api};
+use trestle_dialect::{Dialect, Stored, embed::Api};
 use trestle_provider::{Operation, Stream};
 
 /// An inference endpoint.
@@ -14,6 +15,8 @@ pub enum Endpoint {
     Embed(Api),
     /// What is passed on as it is, but for the model.
     Pass(Operation),
+    /// Something about what a provider keeps.
+    Stored(Stored, Act),
     /// Whatever a provider has, called as it is; the dialect in which our own errors are told.
     Passthrough(Dialect),
     /// A session over WebSocket: OpenAI's Realtime API.
@@ -29,6 +32,8 @@ pub struct RequestLine {
     pub endpoint: Endpoint,
     /// What some vendors put into the path.
     pub named: Option<Named>,
+    /// What of the kept is meant.
+    pub item: Option<Box<Item>>,
     /// What form the events of an answer have.
     pub form: Form,
     /// The key of the client, where the query holds one (Gemini's `key`).
@@ -84,15 +89,19 @@ const PREFIXES: [(&str, Dialect); 7] = [
 
 impl From<Endpoint> for RequestLine {
     fn from(endpoint: Endpoint) -> Self {
-        Self { endpoint, named: None, form: Form::Events, key: None, target: None, through: None }
+        Self { endpoint, named: None, item: None, form: Form::Events, key: None, target: None, through: None }
     }
 }
 
 impl RequestLine {
     /// The paths that exist, for the 404 that lists them.
-    pub const PATHS: [&'static str; 32] = [
+    pub const PATHS: [&'static str; 51] = [
         "POST /v1/chat/completions",
         "POST /v1/responses",
+        "GET, DELETE /v1/responses/{id}",
+        "POST /v1/responses/{id}/cancel",
+        "GET /v1/responses/{id}/input_items",
+        "POST /v1/responses/input_tokens",
         "POST /v1/messages",
         "POST /v1beta/models/{model}:generateContent",
         "POST /v1beta/models/{model}:streamGenerateContent",
@@ -103,7 +112,11 @@ impl RequestLine {
         "POST /v1/embeddings",
         "POST /v1/moderations",
         "POST /v1/images/generations",
+        "POST /v1/images/edits",
+        "POST /v1/images/variations",
         "POST /v1/audio/speech",
+        "POST /v1/audio/transcriptions",
+        "POST /v1/audio/translations",
         "POST /v1/rerank",
         "POST /v2/rerank",
         "POST /v2/embed",
@@ -112,6 +125,16 @@ impl RequestLine {
         "POST /v1beta/models/{model}:embedContent",
         "POST /v1beta/models/{model}:batchEmbedContents",
         "POST /model/{model}/invoke",
+        "POST /v1/files",
+        "GET, DELETE /v1/files/{id}",
+        "GET /v1/files/{id}/content",
+        "POST /v1/batches",
+        "GET /v1/batches/{id}",
+        "POST /v1/batches/{id}/cancel",
+        "POST /v1/messages/batches",
+        "GET, DELETE /v1/messages/batches/{id}",
+        "POST /v1/messages/batches/{id}/cancel",
+        "GET /v1/messages/batches/{id}/results",
         "GET /v1/realtime?model={model} (WebSocket)",
         "GET /v1/models",
         "GET /v1/models/{model}",
@@ -119,6 +142,7 @@ impl RequestLine {
         "GET /v1beta/models/{model}",
         "the same below /openai, /anthropic, /genai, /bedrock, /cohere, /litellm and /langchain",
         "POST /openai/deployments/{model}/chat/completions",
+        "and .../completions, embeddings, images/generations, images/edits, audio/speech, audio/transcriptions, audio/translations",
         "any method /passthrough/{provider}/...",
         "GET /healthz",
         "GET /readyz",
@@ -134,7 +158,12 @@ impl RequestLine {
         }
         let (prefix, below) = split_prefix(path);
         let model = || (*method == Method::GET).then(|| one_model(below, prefix)).flatten();
-        let mut found = fixed(below, prefix).or_else(model).or_else(|| named(below))?;
+        let Some(mut found) = fixed(below, prefix).or_else(model).or_else(|| named(below)) else {
+            // Anthropic's own files are another thing.
+            let below = unversioned(below, prefix)?;
+            let theirs = below.starts_with("files") && prefix == Some(Dialect::AnthropicMessages);
+            return if theirs { None } else { stored::find(method, below, query) };
+        };
         if found.endpoint.dialect() == Dialect::Gemini {
             found.read_query(query);
         }
@@ -218,17 +247,14 @@ pub(crate) fn dialect_of(path: &str) -> Dialect {
 
 /// Paths that hold no name. Without a prefix the version is not optional: `/models` is nobody's path.
 fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
-    let versioned = path.strip_prefix("/v1/");
-    let below = match (versioned, prefix) {
-        (Some(below), _) => below,
-        (None, _) if path == "/v2/chat" => return Some(Endpoint::Generate(Dialect::CohereChat).into()),
-        (None, _) if path == "/v2/embed" => return Some(Endpoint::Embed(Api::Cohere).into()),
-        (None, _) if path == "/v2/rerank" => return Some(Endpoint::Pass(Operation::Rerank).into()),
-        (None, _) if path == "/v1beta/models" => return Some(Endpoint::Models(Dialect::Gemini).into()),
-        (None, Some(_)) => path.strip_prefix('/')?,
-        (None, None) => return None,
-    };
-    let endpoint = match below {
+    match path {
+        "/v2/chat" => return Some(Endpoint::Generate(Dialect::CohereChat).into()),
+        "/v2/embed" => return Some(Endpoint::Embed(Api::Cohere).into()),
+        "/v2/rerank" => return Some(Endpoint::Pass(Operation::Rerank).into()),
+        "/v1beta/models" => return Some(Endpoint::Models(Dialect::Gemini).into()),
+        _ => {}
+    }
+    let endpoint = match unversioned(path, prefix)? {
         "chat/completions" => Endpoint::Generate(Dialect::OpenAiChat),
         "messages" => Endpoint::Generate(Dialect::AnthropicMessages),
         "responses" => Endpoint::Generate(Dialect::OpenAiResponses),
@@ -236,14 +262,24 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
         "embeddings" => Endpoint::Embed(Api::OpenAi),
         "moderations" => Endpoint::Pass(Operation::Moderations),
         "images/generations" => Endpoint::Pass(Operation::ImageGenerations),
+        "images/edits" => Endpoint::Pass(Operation::ImageEdits),
+        "images/variations" => Endpoint::Pass(Operation::ImageVariations),
         "audio/speech" => Endpoint::Pass(Operation::Speech),
+        "audio/transcriptions" => Endpoint::Pass(Operation::Transcriptions),
+        "audio/translations" => Endpoint::Pass(Operation::Translations),
         "messages/count_tokens" => Endpoint::Pass(Operation::CountTokens),
+        "responses/input_tokens" => Endpoint::Pass(Operation::ResponseTokens),
         "rerank" => Endpoint::Pass(Operation::Rerank),
         "realtime" => Endpoint::Realtime,
         "models" => Endpoint::Models(prefix.unwrap_or(Dialect::OpenAiChat)),
         _ => return None,
     };
     Some(endpoint.into())
+}
+
+/// What follows the version, which a prefix makes optional.
+fn unversioned(path: &str, prefix: Option<Dialect>) -> Option<&str> {
+    path.strip_prefix("/v1/").or_else(|| prefix.and_then(|_| path.strip_prefix('/')))
 }
 
 /// `/v1/models/ID`.
@@ -284,7 +320,10 @@ fn named(path: &str) -> Option<RequestLine> {
             "completions" => Endpoint::Pass(Operation::Completions),
             "embeddings" => Endpoint::Embed(Api::OpenAi),
             "images/generations" => Endpoint::Pass(Operation::ImageGenerations),
+            "images/edits" => Endpoint::Pass(Operation::ImageEdits),
             "audio/speech" => Endpoint::Pass(Operation::Speech),
+            "audio/transcriptions" => Endpoint::Pass(Operation::Transcriptions),
+            "audio/translations" => Endpoint::Pass(Operation::Translations),
             _ => return None,
         };
         return line(endpoint, model, None);
@@ -309,7 +348,25 @@ impl Endpoint {
             Self::Generate(dialect) | Self::Models(dialect) | Self::Passthrough(dialect) => dialect,
             Self::Embed(api) => api.dialect(),
             Self::Pass(operation) => operation.dialect(),
+            Self::Stored(stored, _) => stored.dialect(),
             Self::Realtime => Operation::Realtime.dialect(),
+        }
+    }
+
+    /// Whether its requests are forms, or may be.
+    pub(crate) const fn takes_form(self) -> bool {
+        match self {
+            Self::Pass(operation) => operation.takes_form(),
+            Self::Stored(stored, act) => matches!((stored, act), (Stored::File, Act::Create)),
+            _ => false,
+        }
+    }
+
+    /// The operation, if it is about sound or pictures.
+    pub(crate) fn media(self) -> Option<Operation> {
+        match self {
+            Self::Pass(operation) if operation.is_media() => Some(operation),
+            _ => None,
         }
     }
 
@@ -319,6 +376,7 @@ impl Endpoint {
             Self::Generate(dialect) => dialect.name(),
             Self::Embed(api) => Operation::embed(api).name(),
             Self::Pass(operation) => operation.name(),
+            Self::Stored(stored, act) => stored::name(stored, act),
             Self::Passthrough(_) => "passthrough",
             Self::Realtime => Operation::Realtime.name(),
             Self::Models(_) => "models",
@@ -331,6 +389,7 @@ impl Endpoint {
             Self::Embed(api) => Operation::embed(api),
             Self::Pass(operation) => operation,
             Self::Realtime => Operation::Realtime,
+            Self::Stored(stored, _) => Operation::stored(stored),
             Self::Generate(_) | Self::Models(_) | Self::Passthrough(_) => {
                 Operation::generate(dialect, stream)
             }
@@ -410,6 +469,10 @@ mod tests {
             ("/cohere/v2/chat", generate(Dialect::CohereChat)),
             ("/v1/embeddings", embed(Api::OpenAi)),
             ("/v1/completions", pass(Operation::Completions)),
+            ("/v1/audio/transcriptions", pass(Operation::Transcriptions)),
+            ("/openai/audio/translations", pass(Operation::Translations)),
+            ("/litellm/v1/images/edits", pass(Operation::ImageEdits)),
+            ("/langchain/images/variations", pass(Operation::ImageVariations)),
             ("/v1/rerank", pass(Operation::Rerank)),
             ("/cohere/v2/rerank", pass(Operation::Rerank)),
             ("/cohere/v2/embed", embed(Api::Cohere)),
@@ -448,6 +511,25 @@ mod tests {
         }
         check(Method::GET, "/v1/chat/completions", Some(Err("POST")));
         check(Method::GET, "/model/m/converse", Some(Err("POST")));
+    }
+
+    #[test]
+    fn what_is_kept_is_found_with_and_without_prefix() {
+        for (path, prefix) in [("/v1/files/f%2F1?a=b", ""), ("/openai/files/f%2F1?a=b", "/openai")] {
+            let item = Item { id: Some("f/1".into()), query: "a=b".into() };
+            let line = Endpoint::Stored(Stored::File, Act::Delete).into();
+            let line = RequestLine { item: Some(Box::new(item)), ..line };
+            check(Method::DELETE, path, Some(Ok(line)));
+            check(Method::PUT, &format!("{prefix}/v1/batches/b"), Some(Err("GET")));
+        }
+        check(
+            Method::POST,
+            "/v1/responses/input_tokens",
+            Some(Ok(Endpoint::Pass(Operation::ResponseTokens).into())),
+        );
+        check(Method::GET, "/v1/responses/input_tokens", Some(Err("POST")));
+        check(Method::GET, "/anthropic/v1/files/f", None);
+        check(Method::GET, "/files/f", None);
     }
 
     #[test]
@@ -491,6 +573,8 @@ mod tests {
             ("/v1/models/chat:generateContent", Some(("gemini", "chat", Some(false)))),
             ("/openai/deployments/gpt%204/chat/completions", Some(("openai-chat", "gpt 4", None))),
             ("/openai/deployments/e/embeddings", Some(("embeddings", "e", None))),
+            ("/openai/deployments/whisper/audio/transcriptions", Some(("transcriptions", "whisper", None))),
+            ("/openai/deployments/gpt-image-1/images/edits", Some(("image_edits", "gpt-image-1", None))),
             ("/model//converse", None),
             ("/model/%ff/converse", None),
             (

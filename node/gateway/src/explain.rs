@@ -7,7 +7,7 @@ use crate::{
     pick::pick,
     prepare::prepare,
     receive::Ask,
-    route::route,
+    route,
     worker::Worker,
 };
 use bytes::Bytes;
@@ -122,8 +122,7 @@ fn fill(
         _ => None,
     };
     made.group = group.as_ref().map(|group| group.name.to_string());
-    let named = (&*ask.model, ask.fallbacks.as_deref());
-    let planned = route(snapshot, caller.as_deref(), named, &mut || worker.chance());
+    let planned = route::plan(snapshot, caller.as_deref(), &mut ask, &mut || worker.chance());
     let plan = planned.as_deref().unwrap_or_default();
     let because = |target: &TargetConfig| match &group {
         Some(group) if group.targets.iter().any(|other| other.name == target.name) => Because::Target,
@@ -135,17 +134,19 @@ fn fill(
     };
     for target in plan {
         let mut candidate = Candidate::new(target, because(target));
+        let mut only = None;
         match prepare(&ask, target, &worker.provider(&target.provider.name)) {
             Ok(prepared) => {
                 candidate.dialect = Some(prepared.dialect.name());
                 candidate.cost = foresee(&ask, target, &prepared);
+                only = prepared.pinned;
                 candidate.dropped = prepared.dropped;
             }
             Err(failed) => candidate.skipped = Some(failed.message.to_string()),
         }
         let local = worker.provider(&target.provider.name);
         // A key that is left out for a while may be back when the request comes.
-        if let Err(failed) = pick(&target.provider, &local, 0.0)
+        if let Err(failed) = pick(&target.provider, &local, 0.0, ask.only_key(only.as_ref()))
             && failed.cause != "rate_limited"
         {
             candidate.skipped = Some(failed.message);

@@ -1,6 +1,6 @@
 //! What a request would cost at a target, as far as that can be known before.
 
-use crate::{Endpoint, prepare::Prepared, receive::Ask};
+use crate::{Endpoint, prepare::Prepared, receive::Ask, upstream::Outgoing};
 use trestle_catalog::{Counts, Unit};
 use trestle_config::TargetConfig;
 use trestle_provider::Operation;
@@ -22,7 +22,7 @@ pub struct Foreseen {
 /// What it would cost; `None` where the price or what is to be charged is not known.
 pub(crate) fn foresee(ask: &Ask, target: &TargetConfig, prepared: &Prepared) -> Option<Foreseen> {
     let known = target.known.as_ref()?;
-    let bytes = prepared.calls().map(|body| body.len() as u64).sum::<u64>();
+    let bytes = prepared.calls().map(Outgoing::held).sum::<u64>();
     let counts = Counts::default().with(Unit::PerRequest, prepared.calls().count() as u64);
     let counts = match ask.endpoint {
         Endpoint::Generate(_) => {

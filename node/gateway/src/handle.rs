@@ -11,8 +11,9 @@ use crate::{
     receive::{Ask, receive},
     record::Outcome,
     relay::Relay,
-    route::route,
+    route::plan,
     signed::{Asker, identify},
+    tail::Tail,
     timer::Timer,
     worker::Worker,
 };
@@ -56,12 +57,12 @@ pub(crate) async fn handle(
             None => models::list(flight, &snapshot, &headers),
         };
     }
-    let ask = match receive(&mut flight, &snapshot.settings, (line, headers), body, signed).await {
+    let mut ask = match receive(&mut flight, &snapshot.settings, (line, headers), body, signed).await {
         Ok(ask) => ask,
         Err(refusal) => return answer::refusal(flight, &refusal),
     };
-    let named = (&*ask.model, ask.fallbacks.as_deref());
-    let plan = match route(&snapshot, flight.record.caller.as_deref(), named, &mut || worker.chance()) {
+    let caller = flight.record.caller.clone();
+    let plan = match plan(&snapshot, caller.as_deref(), &mut ask, &mut || worker.chance()) {
         Ok(plan) => plan,
         Err(refusal) => return answer::refusal(flight, &refusal),
     };
@@ -75,7 +76,10 @@ pub(crate) async fn handle(
         settings: &snapshot.settings,
         fetched: None,
     };
-    match walk.walk(&plan).await {
+    let walked = walk.walk(&plan).await;
+    flight.record.bytes_in += ask.tail().map_or(0, Tail::taken);
+    match walked {
+        Walked::Refused(refusal) => answer::refusal(flight, &refusal),
         Walked::Lost(failed, dialect) => lost(flight, &failed, dialect),
         Walked::Won(won, dropped) => deliver(flight, (won, dropped), timer, (&ask, &snapshot)),
     }

@@ -9,12 +9,21 @@ mod worker;
 // One request, stage by stage.
 mod handle;
 
+mod intake;
 mod receive;
+mod upload;
 
 mod authenticate;
 mod signed;
 
 mod route;
+
+// What providers keep, and the ids that lead there.
+mod batch;
+mod ids;
+mod pin;
+mod proof;
+mod stored;
 
 mod attempt;
 mod embed;
@@ -40,6 +49,7 @@ mod flight;
 mod headers;
 mod meter;
 mod record;
+mod tail;
 mod timer;
 
 // What requests share.
@@ -66,4 +76,5 @@ pub use foresee::Foreseen;
 pub use gateway::{Gateway, HostSecrets, OpenError, Options};
 pub use headers::{Headers, Lines};
 pub use realtime::Session;
+pub use stored::{Act, Item};
 pub use worker::Worker;

@@ -110,19 +110,33 @@ fn line(record: &Record, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
+/// Tokens, and beside them the things that are no tokens.
 fn tokens(json: &mut Json, usage: &Usage) {
     json.key("tokens");
     json.begin_object();
     number(json, "input", usage.input);
     number(json, "output", usage.output);
-    for (name, n) in
-        [("cache_read", usage.cache_read), ("cache_write", usage.cache_write), ("reasoning", usage.reasoning)]
-    {
+    for (name, n) in [
+        ("cache_read", usage.cache_read),
+        ("cache_write", usage.cache_write),
+        ("reasoning", usage.reasoning),
+        ("audio_input", usage.audio_input),
+        ("audio_output", usage.audio_output),
+        ("image_input", usage.image_input),
+        ("image_output", usage.image_output),
+    ] {
         if n > 0 {
             number(json, name, n);
         }
     }
     json.end_object();
+    for (name, n) in
+        [("images", usage.images), ("audio_ms", usage.audio_ms), ("characters", usage.characters)]
+    {
+        if n > 0 {
+            number(json, name, n);
+        }
+    }
 }
 
 fn attempts(json: &mut Json, attempts: &[Attempt]) {

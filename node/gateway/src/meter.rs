@@ -4,7 +4,12 @@ use crate::flight::Flight;
 use bytes::Bytes;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
-use trestle_dialect::{Dialect, Framing, Look, Outbound, embed, frame, ir::Usage, json::Raw, outbound};
+use trestle_dialect::{
+    Dialect, Framing, Look, Outbound, Pictures, embed, frame,
+    ir::Usage,
+    json::{self, Raw},
+    media_usage, outbound,
+};
 
 /// The usage of a large buffered answer is looked for in its last bytes.
 const TAIL: usize = 16 * 1024;
@@ -18,22 +23,22 @@ pub(crate) enum Meter {
     Dialect(&'static dyn Outbound),
     /// Of a form of embeddings.
     Embeds(&'static dyn embed::Embeds),
+    /// Of sound and pictures.
+    Media,
 }
 
-impl Meter {
-    /// The member of a whole answer that holds its usage.
-    pub(crate) fn member(self) -> &'static str {
-        match self {
-            Self::Dialect(codec) => codec.usage_member(),
-            Self::Embeds(codec) => codec.usage_member(),
-        }
-    }
+/// The answer is not JSON.
+#[derive(Debug)]
+pub(crate) struct NotJson;
 
-    /// Reads that member.
-    pub(crate) fn read(self, member: Raw<'_>) -> Option<Usage> {
+impl Meter {
+    /// Usage in a whole answer, which is checked on the way.
+    pub(crate) fn in_whole(self, answer: &[u8]) -> Result<Option<Usage>, NotJson> {
+        let member = |name| json::Raw::outline(answer, name).map_err(|_| NotJson);
         match self {
-            Self::Dialect(codec) => codec.usage(member),
-            Self::Embeds(codec) => codec.usage(member),
+            Self::Dialect(codec) => Ok(member(codec.usage_member())?.and_then(|usage| codec.usage(usage))),
+            Self::Embeds(codec) => Ok(member(codec.usage_member())?.and_then(|usage| codec.usage(usage))),
+            Self::Media => Raw::parse(answer).map(media_usage).map_err(|_| NotJson),
         }
     }
 
@@ -42,7 +47,13 @@ impl Meter {
         match self {
             Self::Dialect(codec) => codec.usage_in_tail(tail),
             Self::Embeds(codec) => codec.usage_in_tail(tail),
+            Self::Media => outbound(Dialect::OpenAiChat).usage_in_tail(tail),
         }
+    }
+
+    /// Counts the pictures in a large answer.
+    pub(crate) fn pictures(self) -> Option<Pictures> {
+        matches!(self, Self::Media).then(Pictures::default)
     }
 }
 
@@ -54,6 +65,8 @@ pub(crate) enum Tap {
         meters: SmallVec<[Meter; 2]>,
         /// The last bytes.
         tail: VecDeque<Bytes>,
+        /// Counts the pictures.
+        pictures: Option<Box<Pictures>>,
     },
     /// Events; without a reader they are not understood any more.
     Events {
@@ -68,7 +81,8 @@ pub(crate) enum Tap {
 
 impl From<Meter> for Tap {
     fn from(meter: Meter) -> Self {
-        Self::Tail { meters: SmallVec::from_iter([meter]), tail: VecDeque::new() }
+        let pictures = meter.pictures().map(Box::new);
+        Self::Tail { meters: SmallVec::from_iter([meter]), tail: VecDeque::new(), pictures }
     }
 }
 
@@ -76,7 +90,7 @@ impl Tap {
     /// Reads one value of a vendor with these dialects.
     pub(crate) fn value(dialects: &[Dialect]) -> Self {
         let meters = dialects.iter().map(|dialect| Meter::Dialect(outbound(*dialect))).collect();
-        Self::Tail { meters, tail: VecDeque::new() }
+        Self::Tail { meters, tail: VecDeque::new(), pictures: None }
     }
 
     /// Reads events of a vendor with these dialects.
@@ -89,7 +103,10 @@ impl Tap {
     /// Takes what passes by; true unless it is known to be no content.
     pub(crate) fn take(&mut self, bytes: &Bytes, flight: &mut Flight) -> bool {
         match self {
-            Self::Tail { tail, .. } => {
+            Self::Tail { tail, pictures, .. } => {
+                if let Some(pictures) = pictures {
+                    pictures.feed(bytes);
+                }
                 keep_tail(tail, bytes);
                 true
             }
@@ -115,9 +132,12 @@ impl Tap {
 
     /// All has passed by.
     pub(crate) fn end(&self, flight: &mut Flight) {
-        if let Self::Tail { meters, tail } = self {
+        if let Self::Tail { meters, tail, pictures } = self {
             let tail: Vec<u8> = tail.iter().flatten().copied().collect();
-            if let Some(usage) = meters.iter().find_map(|meter| meter.in_tail(&tail)) {
+            let told = meters.iter().find_map(|meter| meter.in_tail(&tail));
+            let images = pictures.as_ref().map_or(0, |pictures| pictures.count());
+            let usage = if images == 0 { told } else { Some(Usage { images, ..told.unwrap_or_default() }) };
+            if let Some(usage) = usage {
                 flight.usage(usage);
             }
         }

@@ -80,6 +80,7 @@ struct Series {
     outcomes: [AtomicU64; OUTCOMES.len()],
     attempts: AtomicU64,
     tokens: [AtomicU64; TOKENS.len()],
+    things: [AtomicU64; THINGS.len()],
     bytes_in: AtomicU64,
     bytes_out: AtomicU64,
     total: Histogram,
@@ -89,6 +90,7 @@ struct Series {
 }
 
 const TOKENS: [&str; 5] = ["input", "cache_read", "cache_write", "output", "reasoning"];
+const THINGS: [&str; 3] = ["images", "audio_ms", "characters"];
 
 /// Endpoint, provider, model.
 type Labels = (&'static str, Box<str>, Box<str>);
@@ -149,7 +151,9 @@ impl Shard {
         add(&series.bytes_out, record.bytes_out);
         if let Some(usage) = record.usage {
             let counts = [usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning];
-            for (cell, n) in series.tokens.iter().zip(counts) {
+            let things = [usage.images, usage.audio_ms, usage.characters];
+            let cells = series.tokens.iter().chain(&series.things);
+            for (cell, n) in cells.zip(counts.into_iter().chain(things)) {
                 if n > 0 {
                     add(cell, n);
                 }
@@ -177,6 +181,7 @@ struct Sum {
     outcomes: [u64; OUTCOMES.len()],
     attempts: u64,
     tokens: [u64; TOKENS.len()],
+    things: [u64; THINGS.len()],
     bytes: [u64; 2],
     histograms: [([u64; BUCKETS], u64); 4],
 }
@@ -187,6 +192,9 @@ impl Sum {
             *sum += cell.load(Relaxed);
         }
         for (sum, cell) in self.tokens.iter_mut().zip(&series.tokens) {
+            *sum += cell.load(Relaxed);
+        }
+        for (sum, cell) in self.things.iter_mut().zip(&series.things) {
             *sum += cell.load(Relaxed);
         }
         self.attempts += series.attempts.load(Relaxed);
@@ -274,7 +282,7 @@ fn render_credentials(out: &mut Exposition, seen: &[Seen]) {
 
 fn render_sums(out: &mut Exposition, sums: &BTreeMap<Labels, Sum>) {
     type Pick = fn(&Sum) -> Vec<(&'static str, u64)>;
-    let counters: [(&str, &str, &str, Pick); 4] = [
+    let counters: [(&str, &str, &str, Pick); 5] = [
         ("trestle_requests_total", "Requests by how they ended.", "outcome", |s| {
             OUTCOMES.into_iter().zip(s.outcomes).collect()
         }),
@@ -283,6 +291,12 @@ fn render_sums(out: &mut Exposition, sums: &BTreeMap<Labels, Sum>) {
             "Tokens as reported by providers; cached ones are part of the input, reasoning of the output.",
             "kind",
             |s| TOKENS.into_iter().zip(s.tokens).collect(),
+        ),
+        (
+            "trestle_things_total",
+            "What is charged apart from tokens: pictures made, milliseconds of sound heard, characters spoken.",
+            "kind",
+            |s| THINGS.into_iter().zip(s.things).collect(),
         ),
         ("trestle_attempts_total", "Attempts at targets.", "", |s| vec![("", s.attempts)]),
         ("trestle_body_bytes_total", "Bytes of bodies from and to clients.", "direction", |s| {

@@ -8,6 +8,7 @@ use crate::{
     cause::{Failed, Next},
     flight::Flight,
     handle::{lost, stream_out},
+    intake::Intake,
     meter::Tap,
     pick::{Picked, pick},
     prepare::{self, AGENT},
@@ -108,7 +109,11 @@ pub(crate) async fn pass(
     let length = headers.get(header::CONTENT_LENGTH.as_str()).map(HeaderValue::from_bytes);
     let length = length.and_then(Result::ok).map(|length| (header::CONTENT_LENGTH, length));
     let length = Headers::Map(HeaderMap::from_iter(length));
-    let body = match collect(&snapshot.settings, &length, body, &mut held).await {
+    let collected = match Intake::new(&snapshot.settings, &length, body) {
+        Ok(intake) => collect(&snapshot.settings, intake, &mut held).await,
+        Err(refusal) => Err(refusal),
+    };
+    let body = match collected {
         Ok(body) => body,
         Err(refusal) => return answer::refusal(flight, &refusal),
     };
@@ -156,7 +161,7 @@ fn admit(
     let Through { provider: name, method, path, query } = through;
     let shown: String = format!("{method} {path}").chars().take(128).collect();
     flight.record.model = shown.as_str().into();
-    let Some(target) = snapshot.provider_alone(name) else {
+    let Some(target) = snapshot.providers.get(name).map(|provider| snapshot.account(provider)) else {
         let name: String = name.chars().take(128).collect();
         return Err(Refusal::new(RefusalKind::NotFound, format!("there is no provider `{name}` here")));
     };
@@ -236,7 +241,7 @@ impl Passing<'_> {
     }
 
     fn pick(&self) -> Result<Picked, Failed> {
-        pick(&self.call.target.provider, &self.local, self.flight.worker.chance())
+        pick(&self.call.target.provider, &self.local, self.flight.worker.chance(), None)
     }
 
     fn note(&mut self, failed: &Failed, time: Duration) {

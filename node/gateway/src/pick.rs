@@ -27,8 +27,19 @@ enum Out {
     NotReady(NotReady),
 }
 
-/// A key that can be used, by weight; `chance` is from 0 up to and without 1.
-pub(crate) fn pick(provider: &ProviderConfig, local: &ProviderLocal, chance: f64) -> Result<Picked, Failed> {
+/// A key that can be used, by weight, or the only one that will do; `chance` is from 0 up to and without 1.
+pub(crate) fn pick(
+    provider: &ProviderConfig,
+    local: &ProviderLocal,
+    chance: f64,
+    only: Option<&Arc<Credential>>,
+) -> Result<Picked, Failed> {
+    if let Some(only) = only {
+        return match usable(only, local) {
+            Ok(ready) => Ok(Picked { credential: Arc::clone(only), ready }),
+            Err(why) => Err(none(provider, &[(only, why)])),
+        };
+    }
     if let [only] = &provider.credentials[..]
         && let Ok(ready) = usable(only, local)
     {
@@ -54,6 +65,11 @@ pub(crate) fn pick(provider: &ProviderConfig, local: &ProviderLocal, chance: f64
         return Ok(Picked { credential: Arc::clone(credential), ready });
     }
     Err(none(provider, &out))
+}
+
+/// Whether it can be used now.
+pub(crate) fn is_usable(credential: &Credential, local: &ProviderLocal) -> bool {
+    usable(credential, local).is_ok()
 }
 
 /// What was fetched of it, or why it cannot be used.

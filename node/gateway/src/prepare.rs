@@ -7,7 +7,9 @@ use crate::{
     headers::Headers,
     meter::Meter,
     pick::Picked,
+    proof,
     receive::Ask,
+    stored,
     upstream::Outgoing,
     worker::ProviderLocal,
 };
@@ -17,15 +19,17 @@ use http::{
     uri::PathAndQuery,
 };
 use smallvec::smallvec;
-use std::time::SystemTime;
-use trestle_config::{ProviderConfig, TargetConfig};
+use std::{sync::Arc, time::SystemTime};
+use trestle_config::{Credential, ProviderConfig, TargetConfig};
 use trestle_dialect::{
-    self as dialect, Dialect, Edits, Framing, Outbound, Pieces, Target, in_words_of,
+    self as dialect, Dialect, Edits, Envelope, Framing, Outbound, Pieces, Stored, Target, in_words_of,
     ir::{Features, Json, Text},
     json, may_need, name_gemini_model, outbound,
+    stored::PREVIOUS,
 };
 use trestle_provider::{Operation, Provider, Signable};
 
+static ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(crate) static AGENT: HeaderValue =
     HeaderValue::from_static(concat!("trestle/", env!("CARGO_PKG_VERSION")));
@@ -42,6 +46,8 @@ pub(crate) struct Prepared {
     pub(crate) embeds: Option<Embeds>,
     /// The dialect that it is in.
     pub(crate) dialect: Dialect,
+    /// The only key that can read what it holds.
+    pub(crate) pinned: Option<Arc<Credential>>,
     /// What could not be expressed.
     pub(crate) dropped: Vec<String>,
 }
@@ -56,6 +62,7 @@ impl Prepared {
     pub(crate) fn meter(&self) -> Meter {
         match self.embeds {
             Some(embeds) => Meter::Embeds(dialect::embed::codec(embeds.theirs)),
+            None if self.operation.is_media() => Meter::Media,
             None => Meter::Dialect(outbound(self.dialect)),
         }
     }
@@ -70,6 +77,9 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
         params: &target.params,
         wants_max_completion_tokens: local.state.wants_max_completion_tokens(&target.model),
     };
+    if let Endpoint::Stored(stored, act) = ask.endpoint {
+        return stored::prepare(ask, (stored, act));
+    }
     if let Some(form) = ask.embeds {
         return embed::prepare(ask, form, target, &wire);
     }
@@ -81,14 +91,27 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
     if !lacks.is_empty() && matches!(ask.endpoint, Endpoint::Generate(_)) {
         suits(ask, target, lacks)?;
     }
+    let mut pinned = None;
     let (pieces, dropped) = if !same {
         let request = ask.decoded_for(codec)?;
+        let own = Some(theirs).filter(|theirs| *theirs == Dialect::OpenAiResponses);
+        let own = own.and_then(|_| proof::own_decoded((ask, request), provider, local));
+        let request = own.as_ref().map_or(request, |(request, _)| request);
         let encoded = codec.encode_request(request, &wire).map_err(Failed::unfit)?;
+        pinned = own.map(|(_, key)| key);
         let told = |path: &String| in_words_of(ask.dialect(), path).into_owned();
         (smallvec![encoded.body.into()], encoded.dropped.iter().map(told).collect())
     } else if matches!(ask.endpoint, Endpoint::Generate(_)) {
-        let (edits, dropped) = codec.edit_request(&ask.envelope, &wire).map_err(Failed::unfit)?;
-        (edits.apply(&ask.envelope), dropped)
+        let own = Some(theirs).filter(|theirs| *theirs == Dialect::OpenAiResponses);
+        let own = own.and_then(|_| proof::own(ask, provider, local));
+        let envelope = own.as_ref().map_or(&ask.envelope, |(envelope, _)| envelope);
+        let (mut edits, dropped) = codec.edit_request(envelope, &wire).map_err(Failed::unfit)?;
+        name_previous(ask, envelope, &mut edits);
+        let pieces = edits.apply(envelope);
+        pinned = own.map(|(_, key)| key);
+        (pieces, dropped)
+    } else if let Some(upload) = &ask.upload {
+        (upload.form().edit(&wire).map_err(Failed::unfit)?, Vec::new())
     } else {
         (passed_on(ask, &wire), Vec::new())
     };
@@ -96,8 +119,12 @@ pub(crate) fn prepare(ask: &Ask, target: &TargetConfig, local: &ProviderLocal) -
         return Err(strictly(target, &dropped));
     }
     let operation = ask.endpoint.operation(theirs, ask.streams());
-    let (body, more) = (Outgoing::new(pieces), Vec::new());
-    Ok(Prepared { body, more, operation, embeds: None, dropped, dialect: theirs })
+    let (mut body, more) = (Outgoing::new(pieces), Vec::new());
+    if let Some(tail) = ask.upload.as_ref().and_then(|upload| upload.tail()) {
+        tail.watch(&target.params);
+        body = body.before(tail);
+    }
+    Ok(Prepared { body, more, operation, embeds: None, pinned, dropped, dialect: theirs })
 }
 
 /// The client wants all or nothing.
@@ -144,19 +171,36 @@ fn passed_on(ask: &Ask, wire: &Target<'_>) -> Pieces {
         name_gemini_model(&ask.envelope, wire.model, &mut edits);
     }
     edits.remove(&ask.envelope, "fallbacks");
+    name_previous(ask, &ask.envelope, &mut edits);
     for (name, value) in wire.params {
         edits.set(&ask.envelope, name, value.clone());
     }
     edits.apply(&ask.envelope)
 }
 
+/// What the request goes on with, as its vendor names it.
+fn name_previous(ask: &Ask, envelope: &Envelope, edits: &mut Edits) {
+    if let Some(pin) = ask.pin.as_ref().filter(|pin| pin.stored == Stored::Response) {
+        let mut id = json::Writer::with_capacity(pin.theirs.len() + 2);
+        id.string(&pin.theirs);
+        edits.set(envelope, PREVIOUS, Json::from_valid(id.finish().into()));
+    }
+}
+
 fn accept(ask: &Ask, prepared: &Prepared) -> HeaderValue {
     static EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
     match prepared.dialect.framing() {
+        _ if ask.endpoint.media().is_some() => ANYTHING.clone(),
         _ if !ask.stream => JSON.clone(),
         Framing::Sse => EVENTS.clone(),
         Framing::EventStream => HeaderValue::from_static(Framing::EventStream.media_type()),
     }
+}
+
+/// What the body is: a form keeps its boundary.
+fn content_type(ask: &Ask) -> HeaderValue {
+    let own = ask.upload.as_ref().and_then(|_| ask.headers.get("content-type"));
+    own.and_then(|value| HeaderValue::from_bytes(value).ok()).unwrap_or_else(|| JSON.clone())
 }
 
 /// The whole request for one attempt. Only headers on the allow-list leave: ours, the provider's, and those of the
@@ -169,11 +213,17 @@ pub(crate) fn request(
 ) -> Result<Request<Outgoing>, Failed> {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(HOST, remote.host().clone());
-    headers.insert(CONTENT_TYPE, JSON.clone());
+    let method = match ask.endpoint {
+        Endpoint::Stored(_, act) => act.method(),
+        _ => Method::POST,
+    };
+    if !body.pieces().is_empty() {
+        headers.insert(CONTENT_TYPE, content_type(ask));
+    }
     headers.insert(ACCEPT, accept(ask, prepared));
     headers.insert(USER_AGENT, AGENT.clone());
     forward(&ask.headers, &provider.forward_headers, &mut headers);
-    complete((Method::POST, path, headers), body, remote, picked)
+    complete((method, path, headers), body, remote, picked)
 }
 
 /// Puts those headers of the client on that are named.
@@ -202,11 +252,11 @@ pub(crate) fn complete(
     }
     if let Some(ready) = &picked.ready {
         // Last of all: a signature is over what is sent.
-        let signable = Signable { method: &method, path: &path, body: body.pieces(), now: SystemTime::now() };
+        let signable = Signable { method: &method, path: &path, body: body.whole(), now: SystemTime::now() };
         let presented = remote.present(&ready.fetched, &signable, &mut headers);
         presented.map_err(|why| Failed::new("bad_configuration", Next::Onward, why))?;
     }
-    let mut request = Request::new(body.clone());
+    let mut request = Request::new(body.again());
     *request.method_mut() = method;
     *request.uri_mut() = Uri::from(path);
     *request.headers_mut() = headers;

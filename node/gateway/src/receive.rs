@@ -1,28 +1,27 @@
 //! Head and body of a request become an `Ask`: an envelope, held within the bounds.
 
 use crate::{
-    Endpoint, Form, Named, RequestBody, RequestLine,
+    Endpoint, Form, Item, Named, RequestBody, RequestLine,
     budget::Held,
     cause::Failed,
     flight::Flight,
     headers::Headers,
+    ids::Ids,
+    intake::Intake,
+    pin::Pin,
     signed::Signed,
-    upstream::{Encoding, Inflate, InflateError},
+    tail::Tail,
+    upload::{self, Upload},
 };
 use bytes::{Bytes, BytesMut};
-use std::{cell::OnceCell, time::Duration};
-use tokio::time::{Instant, timeout_at};
-use trestle_config::Settings;
+use std::{cell::OnceCell, sync::Arc};
+use trestle_config::{Credential, Settings};
 use trestle_dialect::{
-    Dialect, Envelope, Outbound, Refusal, RefusalKind, embed, inbound,
+    Dialect, Edits, Envelope, Outbound, Refusal, RefusalKind, embed, inbound,
     ir::{self, Text},
 };
 use trestle_provider::Stream;
 
-/// A body gets this long, and one more second for each `SLOWEST` bytes that have come.
-const BODY_TIME: Duration = Duration::from_secs(30);
-/// Slower clients are told so: bytes a second.
-const SLOWEST: u64 = 16 * 1024;
 /// Room that is reserved on the client's word alone.
 const TRUSTED: u64 = 1024 * 1024;
 /// Per-request fallbacks.
@@ -34,8 +33,10 @@ pub(crate) struct Ask {
     pub(crate) endpoint: Endpoint,
     /// The client's headers.
     pub(crate) headers: Headers,
-    /// The body.
+    /// The body; without members if it is a form.
     pub(crate) envelope: Envelope,
+    /// The body, if it is a form.
+    pub(crate) upload: Option<Box<Upload>>,
     /// The model as the client named it.
     pub(crate) model: String,
     /// The answer is to be streamed.
@@ -48,12 +49,22 @@ pub(crate) struct Ask {
     pub(crate) strict: bool,
     /// Targets of the client's own choice, to be tried after the first.
     pub(crate) fallbacks: Option<Vec<String>>,
+    /// What of the kept is meant.
+    pub(crate) item: Option<Box<Item>>,
+    /// What seals the ids in the answer.
+    pub(crate) ids: Option<Arc<Ids>>,
+    /// The only route that can serve it.
+    pub(crate) pin: Option<Pin>,
+    /// What changes in a body that makes something to keep.
+    pub(crate) edits: Edits,
+    /// The file in a form, where it is not sent as it came.
+    pub(crate) file: Option<Bytes>,
     /// The form of a request for embeddings.
     pub(crate) embeds: Option<embed::Form>,
     embed: OnceCell<Result<embed::Request, Refusal>>,
     decoded: OnceCell<Result<ir::Request, Refusal>>,
     inlined: OnceCell<Result<ir::Request, Failed>>,
-    #[allow(dead_code, reason = "given back when the request ends")]
+    /// Given back when the request ends.
     held: Held,
 }
 
@@ -65,22 +76,33 @@ impl Ask {
 
     /// Reads what every request must say.
     pub(crate) fn read(
-        RequestLine { endpoint, named, form, .. }: RequestLine,
+        line: RequestLine,
         headers: Headers,
         body: Bytes,
         held: Held,
     ) -> Result<Self, Refusal> {
+        if upload::is_form(line.endpoint, &headers) {
+            let upload = Upload::whole(&headers, body)?;
+            return Self::of_form(line, headers, upload, held);
+        }
+        let stored = matches!(line.endpoint, Endpoint::Stored(..));
+        let body = if stored && body.is_empty() { Bytes::from_static(b"{}") } else { body };
         let envelope = Envelope::parse(body).map_err(|error| {
+            let form = line.endpoint.takes_form();
+            let or = if form { ", nor multipart/form-data by its content-type" } else { "" };
             Refusal::new(
                 RefusalKind::InvalidRequest,
-                format!("the body is not an acceptable JSON object: {error}"),
+                format!("the body is not an acceptable JSON object{or}: {error}"),
             )
         })?;
+        let RequestLine { endpoint, named, item, form, .. } = line;
         let embeds = match endpoint {
             Endpoint::Embed(api) => Some(api.form_of(&envelope)?),
             _ => None,
         };
         let (model, stream) = match named {
+            // What is kept has its model already.
+            _ if stored => (String::new(), item.as_ref().is_some_and(|item| item.streams())),
             // Embeddings are never streamed, whatever the body says.
             Some(Named { model, .. }) if embeds.is_some() => (model.into_string(), false),
             None if embeds.is_some() => (read_model(&envelope)?, false),
@@ -92,25 +114,104 @@ impl Ask {
             Endpoint::Generate(dialect) => inbound(dialect).wants_usage(&envelope),
             _ => true,
         };
-        let fallbacks = fallbacks(&envelope, &headers)?;
-        let strict = strict(&headers)?;
-        let (embed, decoded, inlined) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Ok(Self {
-            endpoint,
-            headers,
-            envelope,
+        let fallbacks = fallbacks(&envelope)?;
+        let ask = Self {
             model,
             stream,
             form,
             wants_usage,
-            strict,
-            fallbacks,
+            item,
             embeds,
-            embed,
-            decoded,
-            inlined,
+            ..Self::new(endpoint, envelope, headers, held)
+        };
+        ask.with_options(fallbacks)
+    }
+
+    /// Reads the same of a form.
+    fn of_form(line: RequestLine, headers: Headers, upload: Upload, held: Held) -> Result<Self, Refusal> {
+        let stored = matches!(line.endpoint, Endpoint::Stored(..));
+        let model = match line.named {
+            Some(Named { model, .. }) => model.into_string(),
+            None if stored => String::new(),
+            None => upload.model()?,
+        };
+        let (stream, fallbacks) = (upload.stream()?, upload.fallbacks()?);
+        let ask = Self {
+            model,
+            stream,
+            upload: Some(Box::new(upload)),
+            item: line.item,
+            ..Self::new(line.endpoint, Envelope::default(), headers, held)
+        };
+        ask.with_options(fallbacks)
+    }
+
+    fn new(endpoint: Endpoint, envelope: Envelope, headers: Headers, held: Held) -> Self {
+        Self {
+            endpoint,
+            headers,
+            envelope,
+            upload: None,
+            model: String::new(),
+            stream: false,
+            form: Form::Events,
+            wants_usage: true,
+            strict: false,
+            fallbacks: None,
+            item: None,
+            ids: None,
+            pin: None,
+            edits: Edits::default(),
+            file: None,
+            embeds: None,
+            embed: OnceCell::new(),
+            decoded: OnceCell::new(),
+            inlined: OnceCell::new(),
             held,
-        })
+        }
+    }
+
+    /// With what headers may say, too.
+    fn with_options(mut self, fallbacks: Option<Vec<String>>) -> Result<Self, Refusal> {
+        self.fallbacks = match fallbacks {
+            None => fallbacks_in(&self.headers)?,
+            named => named,
+        };
+        if self.fallbacks.as_ref().is_some_and(|named| named.len() > FALLBACKS_MAX) {
+            let message = format!("at most {FALLBACKS_MAX} fallbacks can be named");
+            return Err(Refusal::invalid("fallbacks", message));
+        }
+        self.strict = strict(&self.headers)?;
+        Ok(self)
+    }
+
+    /// Counts bytes that are held beside the body.
+    pub(crate) fn hold(&mut self, bytes: usize, settings: &Settings) -> Result<(), Refusal> {
+        keep(&mut self.held, bytes, settings)
+    }
+
+    /// Bytes of the body that are held.
+    fn held_bytes(&self) -> u64 {
+        let body = self.upload.as_ref().map_or(self.envelope.body(), |upload| upload.form().body());
+        body.len() as u64
+    }
+
+    /// The only key that will do; `prepared` is that of what was prepared for a target.
+    pub(crate) fn only_key<'a>(
+        &'a self,
+        prepared: Option<&'a Arc<Credential>>,
+    ) -> Option<&'a Arc<Credential>> {
+        self.pin.as_ref().and_then(|pin| pin.credential.as_ref()).or(prepared)
+    }
+
+    /// What was sent on of a form that was not held.
+    pub(crate) fn tail(&self) -> Option<&Tail> {
+        self.upload.as_ref()?.tail().map(|tail| &**tail)
+    }
+
+    /// Whether all that was sent is still held, so that it can be sent again.
+    pub(crate) fn can_repeat(&self) -> bool {
+        self.tail().is_none_or(|tail| tail.taken() == 0)
     }
 
     /// The request for a target that speaks `codec`: with the media that it cannot be told by URL, if they were fetched.
@@ -170,12 +271,19 @@ pub(crate) async fn receive(
     signed: Option<Signed>,
 ) -> Result<Ask, Refusal> {
     let mut held = flight.worker.budget().share();
-    let bytes = collect(settings, &headers, body, &mut held).await?;
-    if let Some(signed) = signed {
-        flight.record.caller = Some(signed.check(&headers, &bytes)?);
-    }
-    flight.record.bytes_in = bytes.len() as u64;
-    let mut ask = Ask::read(line, headers, bytes, held)?;
+    let intake = Intake::new(settings, &headers, body)?;
+    let mut ask = if upload::is_form(line.endpoint, &headers) {
+        // Boxed: few requests are forms, and all would be as large.
+        let upload = Box::pin(upload::receive(line.endpoint, settings, &headers, intake, &mut held)).await?;
+        Ask::of_form(line, headers, upload, held)?
+    } else {
+        let bytes = collect(settings, intake, &mut held).await?;
+        if let Some(signed) = signed {
+            flight.record.caller = Some(signed.check(&headers, &bytes)?);
+        }
+        Ask::read(line, headers, bytes, held)?
+    };
+    flight.record.bytes_in = ask.held_bytes();
     ask.strict |= flight.record.caller.as_ref().is_some_and(|caller| caller.strict);
     flight.record.model = ask.model.chars().take(128).collect();
     flight.record.stream = ask.stream;
@@ -183,16 +291,22 @@ pub(crate) async fn receive(
 }
 
 fn read_model(envelope: &Envelope) -> Result<String, Refusal> {
-    let Some(value) = envelope.get("model") else {
-        return Err(Refusal::invalid(
-            "model",
-            "`model` is missing: name a model such as `openai/gpt-4o-mini`",
-        ));
-    };
-    match value.string() {
-        Some(model) if !model.trim().is_empty() => Ok(model.into_owned()),
+    match envelope.get("model").map(|value| value.string()) {
+        Some(None) => Err(Refusal::invalid("model", "`model` must be a string")),
+        None => named(None),
+        Some(Some(model)) => named(Some(&model)),
+    }
+}
+
+/// The model that a body names.
+pub(crate) fn named(model: Option<&str>) -> Result<String, Refusal> {
+    match model {
+        Some(model) if !model.trim().is_empty() => Ok(model.to_owned()),
         Some(_) => Err(Refusal::invalid("model", "`model` is empty")),
-        None => Err(Refusal::invalid("model", "`model` must be a string")),
+        None => {
+            let message = "`model` is missing: name a model such as `openai/gpt-4o-mini`";
+            Err(Refusal::invalid("model", message))
+        }
     }
 }
 
@@ -206,27 +320,25 @@ fn read_stream(envelope: &Envelope) -> Result<bool, Refusal> {
     }
 }
 
-fn fallbacks(envelope: &Envelope, headers: &Headers) -> Result<Option<Vec<String>>, Refusal> {
-    let named: Vec<String> = if let Some(value) = envelope.get("fallbacks") {
-        let strings: Option<Vec<_>> = value.elements().map(|e| e.string().map(|s| s.into_owned())).collect();
-        let array = value.bytes().first() == Some(&b'[');
-        strings.filter(|_| array).ok_or_else(|| {
-            Refusal::invalid(
-                "fallbacks",
-                "`fallbacks` must be an array of model names such as `anthropic/claude-sonnet-5`",
-            )
-        })?
-    } else if let Some(value) = headers.get("x-trestle-fallbacks") {
-        let text = std::str::from_utf8(value)
-            .map_err(|_| Refusal::invalid("x-trestle-fallbacks", "the header must be plain text"))?;
-        text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
-    } else {
-        return Ok(None);
-    };
-    if named.len() > FALLBACKS_MAX {
-        return Err(Refusal::invalid("fallbacks", format!("at most {FALLBACKS_MAX} fallbacks can be named")));
-    }
-    Ok(Some(named))
+fn fallbacks(envelope: &Envelope) -> Result<Option<Vec<String>>, Refusal> {
+    let Some(value) = envelope.get("fallbacks") else { return Ok(None) };
+    let strings: Option<Vec<_>> = value.elements().map(|e| e.string().map(|s| s.into_owned())).collect();
+    let array = value.bytes().first() == Some(&b'[');
+    strings.filter(|_| array).map(Some).ok_or_else(bad_fallbacks)
+}
+
+/// They are no list of names.
+pub(crate) fn bad_fallbacks() -> Refusal {
+    let message = "`fallbacks` must be an array of model names such as `anthropic/claude-sonnet-5`";
+    Refusal::invalid("fallbacks", message)
+}
+
+fn fallbacks_in(headers: &Headers) -> Result<Option<Vec<String>>, Refusal> {
+    let Some(value) = headers.get("x-trestle-fallbacks") else { return Ok(None) };
+    let text = std::str::from_utf8(value)
+        .map_err(|_| Refusal::invalid("x-trestle-fallbacks", "the header must be plain text"))?;
+    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    Ok(Some(names.map(str::to_owned).collect()))
 }
 
 fn strict(headers: &Headers) -> Result<bool, Refusal> {
@@ -237,61 +349,27 @@ fn strict(headers: &Headers) -> Result<bool, Refusal> {
     }
 }
 
-fn too_large(settings: &Settings) -> Refusal {
-    Refusal::new(
-        RefusalKind::TooLarge,
-        format!("the body is larger than {} bytes (settings.body_bytes_max)", settings.body_bytes_max),
-    )
-}
-
-fn bad_encoding(error: InflateError, settings: &Settings) -> Refusal {
-    match error {
-        InflateError::TooLarge => too_large(settings),
-        other => Refusal::invalid("content-encoding", other.to_string()),
-    }
+/// Counts bytes among the bodies in flight.
+pub(crate) fn keep(held: &mut Held, bytes: usize, settings: &Settings) -> Result<(), Refusal> {
+    held.grow(bytes, settings.buffered_bytes_max).map_err(|_| {
+        Refusal::new(RefusalKind::Overloaded, "too many bytes of requests are in flight: try again shortly")
+    })
 }
 
 /// Reads the whole body: each byte is copied at most once, none where it comes in one piece.
 pub(crate) async fn collect(
     settings: &Settings,
-    headers: &Headers,
-    mut body: RequestBody,
+    mut intake: Intake,
     held: &mut Held,
 ) -> Result<Bytes, Refusal> {
-    let length = headers.text("content-length").and_then(|length| length.parse::<u64>().ok()).unwrap_or(0);
-    if length > settings.body_bytes_max {
-        return Err(too_large(settings));
-    }
-    let encoding = headers.get("content-encoding").map_or(Encoding::Identity, Encoding::of);
-    let mut inflate =
-        Inflate::new(encoding, settings.body_bytes_max).map_err(|error| bad_encoding(error, settings))?;
+    let length = intake.length().unwrap_or(0);
     let (mut first, mut all) = (Bytes::new(), BytesMut::new());
-    let (started, mut taken) = (Instant::now(), 0u64);
-    while !body.is_end() {
-        let deadline = started + BODY_TIME + Duration::from_secs(taken / SLOWEST);
-        let next = timeout_at(deadline, body.data()).await.map_err(|_| {
-            Refusal::new(
-                RefusalKind::ClientTimeout,
-                "the body did not arrive in time: send it faster, or in one piece",
-            )
-        })?;
-        let Some(data) = next else { break };
-        let mut data = data.map_err(|_| {
-            Refusal::new(RefusalKind::InvalidRequest, "the body ended before its announced length")
-        })?;
-        if let Some(inflate) = &mut inflate {
-            data = inflate.push(&data).map_err(|e| bad_encoding(e, settings))?.into();
-        }
+    let mut taken = 0;
+    while !intake.is_end() {
+        let Some(data) = intake.next().await else { break };
+        let data = data?;
         taken += data.len() as u64;
-        if taken > settings.body_bytes_max {
-            return Err(too_large(settings));
-        }
-        held.grow(data.len(), settings.buffered_bytes_max).map_err(|_| {
-            Refusal::new(
-                RefusalKind::Overloaded,
-                "too many bytes of requests are in flight: try again shortly",
-            )
-        })?;
+        keep(held, data.len(), settings)?;
         if first.is_empty() && all.is_empty() {
             first = data;
             continue;
@@ -302,11 +380,6 @@ pub(crate) async fn collect(
             all.reserve(length.min(TRUSTED).max(taken * 2).saturating_sub(all.len() as u64) as usize);
         }
         all.extend_from_slice(&data);
-    }
-    if let Some(mut inflate) = inflate {
-        let rest = inflate.finish().map_err(|e| bad_encoding(e, settings))?;
-        all.extend_from_slice(&std::mem::take(&mut first));
-        all.extend_from_slice(&rest);
     }
     Ok(if all.is_empty() { first } else { all.freeze() })
 }

@@ -1,5 +1,11 @@
 //! A model name becomes a plan: the targets to try, in order. Pure; chance comes in as an argument.
 
+use crate::{
+    Endpoint,
+    pin::{Pin, elsewhere, pin},
+    receive::Ask,
+    stored,
+};
 use std::sync::Arc;
 use trestle_config::{Caller, Group, ResolvedTarget, Snapshot, Strategy, TargetConfig};
 use trestle_dialect::{Refusal, RefusalKind};
@@ -7,15 +13,49 @@ use trestle_dialect::{Refusal, RefusalKind};
 /// The targets to try, in order; never empty, at most `attempts_max`.
 pub(crate) type Plan = Vec<Arc<TargetConfig>>;
 
+/// Makes the plan for a request. One that goes on with what a provider keeps has one target.
+pub(crate) fn plan(
+    snapshot: &Snapshot,
+    caller: Option<&Caller>,
+    ask: &mut Ask,
+    chance: &mut dyn FnMut() -> f64,
+) -> Result<Plan, Refusal> {
+    if let Endpoint::Stored(stored, act) = ask.endpoint {
+        return stored::plan(snapshot, caller, ask, (stored, act));
+    }
+    pin(snapshot, caller, ask)?;
+    match &ask.pin {
+        Some(pin) => pinned(snapshot, caller, (&ask.model, pin), chance),
+        None => route(snapshot, caller, (&ask.model, ask.fallbacks.as_deref()), chance),
+    }
+}
+
+/// The one target of a model at the provider that a request is pinned to, wherever in a group it stands.
+fn pinned(
+    snapshot: &Snapshot,
+    caller: Option<&Caller>,
+    (model, pin): (&str, &Pin),
+    chance: &mut dyn FnMut() -> f64,
+) -> Result<Plan, Refusal> {
+    let mut draft = Draft { caller, only: Some(&pin.provider.name), plan: Vec::new(), refused: None };
+    draft.add(&resolve(snapshot, model, "model")?, true, chance);
+    draft.plan.truncate(1);
+    match &draft.refused {
+        _ if !draft.plan.is_empty() => Ok(draft.plan),
+        Some(refused) => Err(forbidden("model", refused)),
+        None => Err(elsewhere(pin)),
+    }
+}
+
 /// Makes the plan for a model name and the fallbacks that the client named. Those replace the fallbacks of a group;
 /// its targets stay.
-pub(crate) fn route(
+fn route(
     snapshot: &Snapshot,
     caller: Option<&Caller>,
     (model, fallbacks): (&str, Option<&[String]>),
     chance: &mut dyn FnMut() -> f64,
 ) -> Result<Plan, Refusal> {
-    let mut draft = Draft { caller, plan: Vec::new(), refused: None };
+    let mut draft = Draft { caller, only: None, plan: Vec::new(), refused: None };
     let resolved = resolve(snapshot, model, "model")?;
     draft.add(&resolved, fallbacks.is_none(), chance);
     // A group is used as far as the caller may; what the caller names itself must be allowed.
@@ -55,6 +95,8 @@ fn resolve(snapshot: &Snapshot, name: &str, param: &str) -> Result<ResolvedTarge
 
 struct Draft<'a> {
     caller: Option<&'a Caller>,
+    /// The one provider whose targets are meant.
+    only: Option<&'a str>,
     plan: Plan,
     refused: Option<Box<str>>,
 }
@@ -76,6 +118,9 @@ impl Draft<'_> {
     }
 
     fn push(&mut self, group: Option<&str>, target: &Arc<TargetConfig>) {
+        if self.only.is_some_and(|only| *target.provider.name != *only) {
+            return;
+        }
         if !self.caller.is_none_or(|caller| caller.grants.allow(group, &target.name)) {
             self.refused.get_or_insert_with(|| target.name.clone());
             return;

@@ -5,11 +5,12 @@ use crate::{
     array::Array,
     cause::Failed,
     flight::Flight,
+    ids::Minter,
     upstream::{Broken, Incoming},
 };
 use bytes::{Bytes, BytesMut};
 use std::task::{Context, Poll, ready};
-use trestle_dialect::{DecodeEvents, EncodeEvents, Fault, Framing, Look, Outbound, frame, ir};
+use trestle_dialect::{DecodeEvents, EncodeEvents, Fault, Framing, Look, Outbound, frame, ir, mark_sealed};
 
 /// Largest single event of an upstream.
 const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -44,6 +45,8 @@ pub(crate) struct Stream {
     queue: Vec<Bytes>,
     queued_bytes: usize,
     array: Option<Array>,
+    ids: Option<Box<Minter>>,
+    mark: Option<String>,
     end: End,
     ended: bool,
     fault: Option<Fault>,
@@ -91,6 +94,8 @@ impl Stream {
             queue: Vec::new(),
             queued_bytes: 0,
             array: None,
+            ids: None,
+            mark: None,
             end: End::Told,
             ended: false,
             fault: None,
@@ -101,6 +106,18 @@ impl Stream {
     /// As the elements of an array.
     pub(crate) fn in_array(mut self) -> Self {
         self.array = Some(Array::default());
+        self
+    }
+
+    /// With the ids that the client gets instead of the vendor's.
+    pub(crate) fn with_ids(mut self, ids: Option<Minter>) -> Self {
+        self.ids = ids.map(Box::new);
+        self
+    }
+
+    /// With the name of the route in what only that can read.
+    pub(crate) fn with_mark(mut self, mark: Option<String>) -> Self {
+        self.mark = mark;
         self
     }
 
@@ -196,6 +213,8 @@ impl Stream {
     }
 
     fn digest(&mut self, block: Bytes, flight: &mut Flight) -> Result<bool, String> {
+        let marked = self.mark.as_ref().and_then(|mark| mark_sealed(&block, mark));
+        let block = marked.unwrap_or(block);
         match &self.translation {
             _ if block.is_empty() => Ok(false),
             Translation::Same { .. } => Ok(self.pass(&block, flight)),
@@ -222,6 +241,13 @@ impl Stream {
                 self.push(glance.replacement.filter(|_| !strip_usage).unwrap_or_default().into());
                 from = at;
                 continue;
+            }
+            if let Some(ids) = self.ids.as_ref().filter(|_| glance.describes)
+                && let Ok(named) = ids.event(&event)
+            {
+                self.push(block.slice(from..begin));
+                self.push(named.into());
+                from = at;
             }
             if glance.content {
                 contents += 1;

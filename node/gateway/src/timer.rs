@@ -74,6 +74,25 @@ impl Timer {
         })
         .await
     }
+
+    /// The same, but the stage, of that length, begins anew for as long as something else is waited for.
+    pub(crate) async fn within_but<F: Future>(
+        &mut self,
+        mut future: Pin<&mut F>,
+        limit: Duration,
+        waits: impl Fn() -> bool,
+    ) -> Result<F::Output, Expired> {
+        poll_fn(|cx| match future.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => {
+                if waits() {
+                    self.stage(limit);
+                }
+                self.poll_expired(cx).map(Err)
+            }
+        })
+        .await
+    }
 }
 
 #[cfg(test)]
@@ -89,6 +108,20 @@ mod tests {
         assert!(timer.armed < timer.total);
         assert!(timer.left() <= Duration::from_secs(10));
         assert_eq!(timer.within(pin!(async { 7 })).await, Ok(7));
+    }
+
+    #[tokio::test]
+    async fn a_stage_does_not_end_while_something_else_is_waited_for() {
+        let limit = Duration::from_millis(5);
+        let mut timer = Timer::new(Instant::now() + Duration::from_secs(30));
+        timer.stage(limit);
+        let looks = std::cell::Cell::new(0);
+        let waits = || looks.replace(looks.get() + 1) < 3;
+        assert_eq!(
+            timer.within_but(pin!(std::future::pending::<()>()), limit, waits).await,
+            Err(Expired::Stage)
+        );
+        assert!(looks.get() > 3);
     }
 
     #[tokio::test]

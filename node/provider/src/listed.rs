@@ -66,9 +66,10 @@ fn paths(base: &Base, row: &Row, problems: &mut Vec<String>) -> Vec<(Operation, 
     for operation in Operation::ALL {
         let (name, dialect) = (operation.name(), operation.dialect());
         let speaks = row.dialects.contains(&dialect);
+        let usual = (speaks && operation.is_usual()).then_some(operation.path());
         let set = |operation| row.endpoints.0.get(&operation).map(String::as_str);
         let own = set(operation).or_else(|| operation.wider().and_then(set));
-        match base.endpoint(own.or(speaks.then_some(operation.path())).unwrap_or_default()) {
+        match base.endpoint(own.or(usual).unwrap_or_default()) {
             Ok(None) if speaks && operation.is_needed() && set(operation).is_some() => {
                 problems.push(format!(
                     "endpoints.{name}: is empty, but `dialects` has `{}`; remove one of the two",

@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeMap};
-use trestle_dialect::{Dialect, embed::Api};
+use trestle_dialect::{Dialect, Stored, embed::Api};
 
 /// What is asked of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
@@ -37,6 +37,14 @@ pub enum Operation {
     ImageGenerations,
     /// Sound from a text: OpenAI.
     Speech,
+    /// A text from sound: OpenAI.
+    Transcriptions,
+    /// An English text from sound: OpenAI.
+    Translations,
+    /// Pictures from pictures and a text: OpenAI.
+    ImageEdits,
+    /// Pictures from a picture: OpenAI.
+    ImageVariations,
     /// How many tokens a request has: Anthropic.
     CountTokens,
     /// The same: Gemini.
@@ -51,13 +59,21 @@ pub enum Operation {
     Rerank,
     /// Embeddings of models on Bedrock.
     Invoke,
+    /// How many tokens a request has: OpenAI Responses.
+    ResponseTokens,
+    /// Files: OpenAI. Only where a row names the path.
+    Files,
+    /// Batches: OpenAI. Likewise.
+    Batches,
+    /// Batches: Anthropic. Likewise.
+    MessageBatches,
     /// A session over WebSocket: OpenAI.
     Realtime,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 30] = [
         Self::Chat,
         Self::Responses,
         Self::Messages,
@@ -72,6 +88,10 @@ impl Operation {
         Self::Moderations,
         Self::ImageGenerations,
         Self::Speech,
+        Self::Transcriptions,
+        Self::Translations,
+        Self::ImageEdits,
+        Self::ImageVariations,
         Self::CountTokens,
         Self::GeminiCountTokens,
         Self::EmbedContent,
@@ -79,6 +99,10 @@ impl Operation {
         Self::Embed,
         Self::Rerank,
         Self::Invoke,
+        Self::ResponseTokens,
+        Self::Files,
+        Self::Batches,
+        Self::MessageBatches,
         Self::Realtime,
     ];
 
@@ -108,6 +132,16 @@ impl Operation {
         }
     }
 
+    /// What lies below the path of something that is kept.
+    pub const fn stored(stored: Stored) -> Self {
+        match stored {
+            Stored::Response => Self::Responses,
+            Stored::File | Stored::Input => Self::Files,
+            Stored::Batch => Self::Batches,
+            Stored::MessageBatch => Self::MessageBatches,
+        }
+    }
+
     /// The name in documents.
     pub const fn name(self) -> &'static str {
         match self {
@@ -125,6 +159,10 @@ impl Operation {
             Self::Moderations => "moderations",
             Self::ImageGenerations => "image_generations",
             Self::Speech => "speech",
+            Self::Transcriptions => "transcriptions",
+            Self::Translations => "translations",
+            Self::ImageEdits => "image_edits",
+            Self::ImageVariations => "image_variations",
             Self::CountTokens => "count_tokens",
             Self::GeminiCountTokens => "gemini_count_tokens",
             Self::EmbedContent => "embed_content",
@@ -132,6 +170,10 @@ impl Operation {
             Self::Embed => "embed",
             Self::Rerank => "rerank",
             Self::Invoke => "invoke",
+            Self::ResponseTokens => "response_tokens",
+            Self::Files => "files",
+            Self::Batches => "batches",
+            Self::MessageBatches => "message_batches",
             Self::Realtime => "realtime",
         }
     }
@@ -145,9 +187,17 @@ impl Operation {
             | Self::Moderations
             | Self::ImageGenerations
             | Self::Speech
+            | Self::Transcriptions
+            | Self::Translations
+            | Self::ImageEdits
+            | Self::ImageVariations
+            | Self::Files
+            | Self::Batches
             | Self::Realtime => Dialect::OpenAiChat,
-            Self::Responses => Dialect::OpenAiResponses,
-            Self::Messages | Self::StreamMessages | Self::CountTokens => Dialect::AnthropicMessages,
+            Self::Responses | Self::ResponseTokens => Dialect::OpenAiResponses,
+            Self::Messages | Self::StreamMessages | Self::CountTokens | Self::MessageBatches => {
+                Dialect::AnthropicMessages
+            }
             Self::GenerateContent
             | Self::StreamGenerateContent
             | Self::GeminiCountTokens
@@ -171,6 +221,31 @@ impl Operation {
                 | Self::ConverseStream
                 | Self::CohereChat
         )
+    }
+
+    /// Whether providers of the dialect have it unless their row says otherwise. Few of those who speak as OpenAI or
+    /// Anthropic do keep files and batches.
+    pub(crate) const fn is_usual(self) -> bool {
+        !matches!(self, Self::Files | Self::Batches | Self::MessageBatches)
+    }
+
+    /// Whether it takes or makes sound or pictures: its answer has the form that the provider gives it, whatever was
+    /// asked for (JSON, text, sound, events), and its cost is counted in more than tokens.
+    pub const fn is_media(self) -> bool {
+        matches!(
+            self,
+            Self::ImageGenerations
+                | Self::Speech
+                | Self::Transcriptions
+                | Self::Translations
+                | Self::ImageEdits
+                | Self::ImageVariations
+        )
+    }
+
+    /// Whether its requests are forms (`multipart/form-data`), or may be.
+    pub const fn takes_form(self) -> bool {
+        matches!(self, Self::Transcriptions | Self::Translations | Self::ImageEdits | Self::ImageVariations)
     }
 
     /// The operation whose path this one takes where it has none of its own.
@@ -197,6 +272,10 @@ impl Operation {
             Self::Moderations => "/moderations",
             Self::ImageGenerations => "/images/generations",
             Self::Speech => "/audio/speech",
+            Self::Transcriptions => "/audio/transcriptions",
+            Self::Translations => "/audio/translations",
+            Self::ImageEdits => "/images/edits",
+            Self::ImageVariations => "/images/variations",
             Self::CountTokens => "/messages/count_tokens",
             Self::GeminiCountTokens => "/models/{model}:countTokens",
             Self::EmbedContent => "/models/{model}:embedContent",
@@ -204,6 +283,10 @@ impl Operation {
             Self::Embed => "/embed",
             Self::Rerank => "/rerank",
             Self::Invoke => "/model/{model}/invoke",
+            Self::ResponseTokens => "/responses/input_tokens",
+            Self::Files => "/files",
+            Self::Batches => "/batches",
+            Self::MessageBatches => "/messages/batches",
             Self::Realtime => "/realtime?model={model}",
         }
     }
@@ -219,7 +302,8 @@ pub enum Stream {
 }
 
 /// Paths by operation: `/below/base_url`, or `//from/the/root` of the host; a query may follow, and `{model}` stands for
-/// the model's name. Missing is the dialect's own, an empty string means that the vendor does not have it.
+/// the model's name. Missing is the dialect's own (but for `files`,
+/// `batches` and `message_batches`), an empty string means that the vendor does not have it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Endpoints(pub BTreeMap<Operation, String>);
@@ -231,7 +315,11 @@ impl JsonSchema for Endpoints {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let path = |operation: Operation| {
-            let about = format!("The path, where it is not `{}`.", operation.path());
+            let usual = operation.path();
+            let about = match operation.is_usual() {
+                true => format!("The path, where it is not `{usual}`."),
+                false => format!("The path, where the vendor has it, such as `{usual}`."),
+            };
             (operation.name().to_owned(), json_schema!({ "type": "string", "description": about }).to_value())
         };
         let properties: serde_json::Map<_, _> = Operation::ALL.into_iter().map(path).collect();

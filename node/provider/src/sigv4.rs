@@ -17,8 +17,8 @@ pub struct Signable<'a> {
     pub method: &'a Method,
     /// The path and query, encoded.
     pub path: &'a PathAndQuery,
-    /// The body in its pieces.
-    pub body: &'a [Bytes],
+    /// The body in its pieces; `None` where it goes out as it comes in.
+    pub body: Option<&'a [Bytes]>,
     /// The time of the signature.
     pub now: SystemTime,
 }
@@ -49,7 +49,8 @@ pub(crate) fn sign(
         .build()
         .map_err(|_| FAILED)?
         .into();
-    let body = SignableBody::Precomputed(hash(request.body));
+    let body = request.body.ok_or("a body that is not held whole cannot be signed")?;
+    let body = SignableBody::Precomputed(hash(body));
     let signable =
         SignableRequest::new(request.method.as_str(), uri, signed.ok_or(FAILED)?.into_iter(), body)
             .map_err(|_| FAILED)?;

@@ -67,7 +67,7 @@ impl Case {
         let keys = AwsKeys::new(ID, &Secret::new(SECRET), self.token.map(Secret::new).as_ref());
         let path: PathAndQuery = self.path.parse().unwrap();
         let now = UNIX_EPOCH + Duration::from_secs(self.now);
-        let request = Signable { method: &self.method, path: &path, body: &self.body, now };
+        let request = Signable { method: &self.method, path: &path, body: Some(&self.body), now };
         bedrock.present(&Fetched::Aws(keys), &request, &mut headers).unwrap();
         let added = headers.iter().filter(|(name, _)| !before.contains_key(*name));
         added.map(|(name, value)| (name.to_string(), text(value))).collect()

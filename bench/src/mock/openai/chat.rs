@@ -4,12 +4,14 @@ use serde_json::Value;
 
 use super::super::behaviour::Behaviour;
 use super::super::compose::compose;
+use super::super::kept::Account;
 use super::super::vendor::{Reply, VendorError};
-use super::{answer, ask, check};
+use super::{answer, ask, check, files};
 
 /// `POST /v1/chat/completions`.
-pub(crate) fn chat(body: &[u8], behaviour: &Behaviour) -> Result<Reply, VendorError> {
+pub(crate) fn chat(body: &[u8], behaviour: &Behaviour, account: Account<'_>) -> Result<Reply, VendorError> {
     let body = parse(body)?;
+    files::check(&body, account)?;
     check::chat(&body, behaviour)?;
     let ask = ask::read(&body);
     let answer = compose(&ask, behaviour);

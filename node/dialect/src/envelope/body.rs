@@ -10,8 +10,9 @@ use std::ops::Range;
 /// Top-level members beyond this are refused.
 const MEMBERS_MAX: usize = 4096;
 
-/// A checked body (grammar, UTF-8, depth, no duplicate top-level members, nothing behind it), and the spans in it.
-#[derive(Debug, Clone)]
+/// A checked body (grammar, UTF-8, depth, no duplicate top-level members, nothing behind it), and the spans in it. The
+/// default stands for a body that is no JSON: it has no members.
+#[derive(Debug, Clone, Default)]
 pub struct Envelope {
     body: Bytes,
     /// Where the opening brace is.

@@ -1,6 +1,6 @@
 //! What only one vendor can read: signatures and encrypted reasoning, and how they travel through other dialects.
 
-use super::Text;
+use super::{BlockKind, Message, Request, Text};
 use crate::Dialect;
 
 /// Begins what another dialect carries for its vendor: `trestle:DIALECT:DATA`.
@@ -44,6 +44,29 @@ impl Sealed {
     pub fn meant_for(&self, own: Dialect) -> Option<&Text> {
         let claude = |dialect| matches!(dialect, Dialect::AnthropicMessages | Dialect::BedrockConverse);
         (self.dialect == own || (claude(self.dialect) && claude(own))).then_some(&self.data)
+    }
+}
+
+impl Request {
+    /// All that is sealed, in order.
+    pub fn sealed(&self) -> impl Iterator<Item = &Sealed> {
+        self.messages.iter().flat_map(|message| &message.blocks).flat_map(|block| {
+            let redacted = match &block.kind {
+                BlockKind::RedactedThinking(sealed) => Some(sealed),
+                _ => None,
+            };
+            redacted.into_iter().chain(&block.signature)
+        })
+    }
+
+    /// Shows all that is sealed to `change`.
+    pub fn each_sealed(&mut self, mut change: impl FnMut(&mut Sealed)) {
+        for block in self.messages.iter_mut().flat_map(|message: &mut Message| &mut message.blocks) {
+            if let BlockKind::RedactedThinking(sealed) = &mut block.kind {
+                change(sealed);
+            }
+            block.signature.iter_mut().for_each(&mut change);
+        }
     }
 }
 

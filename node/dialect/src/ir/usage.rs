@@ -1,7 +1,8 @@
-//! What an answer cost in tokens, in one type that says what `input` includes.
+//! What an answer cost in tokens and in things, in one type that says what `input` includes.
 
-/// Tokens by kind. `input` counts *all* input tokens: uncached, read from a cache and written to one; decoders of
-/// vendors that report them apart (Anthropic) add them up, encoders take them apart again.
+/// Tokens by kind, and things that are charged apart from tokens. `input` counts *all* input tokens: uncached, read from a
+/// cache and written to one; decoders of vendors that report them apart (Anthropic) add them up, encoders take them apart
+/// again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// All input tokens, with the three below.
@@ -20,6 +21,16 @@ pub struct Usage {
     pub audio_input: u64,
     /// Of the output, audio.
     pub audio_output: u64,
+    /// Of the input, pictures.
+    pub image_input: u64,
+    /// Of the output, pictures.
+    pub image_output: u64,
+    /// Pictures that were made; no tokens.
+    pub images: u64,
+    /// Sound that was heard, in milliseconds, where the vendor measures it so.
+    pub audio_ms: u64,
+    /// Characters that were spoken.
+    pub characters: u64,
 }
 
 impl Usage {
@@ -41,6 +52,12 @@ impl Usage {
             reasoning: self.reasoning.max(other.reasoning),
             audio_input: self.audio_input.max(other.audio_input),
             audio_output: self.audio_output.max(other.audio_output),
+            image_input: self.image_input.max(other.image_input),
+            image_output: self.image_output.max(other.image_output),
+            // Each event tells of a picture of its own.
+            images: self.images.saturating_add(other.images),
+            audio_ms: self.audio_ms.max(other.audio_ms),
+            characters: self.characters.max(other.characters),
         }
     }
 
@@ -56,6 +73,11 @@ impl Usage {
             reasoning: self.reasoning.saturating_add(other.reasoning),
             audio_input: self.audio_input.saturating_add(other.audio_input),
             audio_output: self.audio_output.saturating_add(other.audio_output),
+            image_input: self.image_input.saturating_add(other.image_input),
+            image_output: self.image_output.saturating_add(other.image_output),
+            images: self.images.saturating_add(other.images),
+            audio_ms: self.audio_ms.saturating_add(other.audio_ms),
+            characters: self.characters.saturating_add(other.characters),
         }
     }
 

@@ -3,6 +3,7 @@
 mod blocks;
 mod error;
 mod escape;
+mod find;
 mod names;
 mod number;
 mod raw;
@@ -16,6 +17,7 @@ mod write;
 pub use error::{Error, ErrorKind};
 pub(crate) use escape::escapes_to;
 pub use escape::{escape, unescape};
+pub(crate) use find::string_members;
 pub(crate) use names::{Names, shown};
 pub(crate) use raw::offset_in;
 pub use raw::{Incomplete, Kind, Member, Raw};

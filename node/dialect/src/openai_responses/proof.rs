@@ -5,6 +5,7 @@
 use crate::{
     Dialect,
     ir::{Sealed, Text},
+    routed,
 };
 
 const SELF: Dialect = Dialect::OpenAiResponses;
@@ -35,9 +36,10 @@ pub(super) fn carried_apart(sealed: &Sealed) -> Text {
     }
 }
 
-/// The two members of an item, for a provider, if it can read them.
+/// The two members of an item, for a provider, if it can read them: what names a route was written by another one.
 pub(super) fn meant_for_provider(sealed: &Sealed) -> Option<(Text, Text)> {
-    sealed.meant_for(SELF).map(split)
+    let proof = sealed.meant_for(SELF).map(split);
+    proof.filter(|(_, content)| !content.escaped().starts_with(routed::MARK))
 }
 
 fn split(data: &Text) -> (Text, Text) {

@@ -10,7 +10,7 @@ use crate::{
     flight::Flight,
     handle::{client_id, lost},
     receive::Ask,
-    route::route,
+    route::plan,
     timer::Timer,
     worker::Worker,
 };
@@ -48,12 +48,12 @@ async fn open(
     let mut flight = Flight::begin(worker, Endpoint::Realtime);
     let snapshot = worker.snapshot();
     flight.record.client_id = client_id(&headers);
-    let (offer, ask) = match read(&mut flight, &snapshot, (line, headers)) {
+    let (offer, mut ask) = match read(&mut flight, &snapshot, (line, headers)) {
         Ok(read) => read,
         Err(refusal) => return Err(answer::refusal(flight, &refusal).into()),
     };
-    let named = (&*ask.model, ask.fallbacks.as_deref());
-    let plan = match route(&snapshot, flight.record.caller.as_deref(), named, &mut || worker.chance()) {
+    let planned = plan(&snapshot, flight.record.caller.as_deref(), &mut ask, &mut || worker.chance());
+    let plan = match planned {
         Ok(plan) => plan,
         Err(refusal) => return Err(answer::refusal(flight, &refusal).into()),
     };
@@ -64,6 +64,7 @@ async fn open(
     let link = match walk.walk(&plan).await {
         Walked::Won(Won::Session(link), _) => link,
         Walked::Won(..) => return Err(answer::refusal(flight, &not_here()).into()),
+        Walked::Refused(refusal) => return Err(answer::refusal(flight, &refusal).into()),
         Walked::Lost(failed, dialect) => return Err(lost(flight, &failed, dialect).into()),
     };
     flight.record.status = 101;

@@ -1,10 +1,12 @@
 //! HTTP/1 towards providers. A connection carries one call at a time, and the call itself writes and reads: no task
 //! and no channel stand between, and a connection that waits holds no buffer.
 
-use super::{Head, Keep, Outgoing, chunked::Chunked, connect::Io, incoming::Broken, proxy::Via};
+use super::{
+    Head, Keep, Outgoing, chunked::Chunked, connect::Io, incoming::Broken, outgoing::Rest, proxy::Via,
+};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, header::UPGRADE};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::{
     cell::RefCell,
     future::poll_fn,
@@ -89,7 +91,7 @@ impl Connection {
         let (mut partial, asked) = (Vec::new(), Asked::by(request));
         let answer = poll_fn(|cx| {
             let failed = match upload.poll(&mut self.io, cx) {
-                Poll::Ready(Err(error)) if upload.sent == 0 => {
+                Poll::Ready(Err(error)) if !upload.begun => {
                     return Poll::Ready(Err(CallError::Unsent(error)));
                 }
                 Poll::Ready(Err(error)) => Some(error),
@@ -118,17 +120,25 @@ fn poll_read<T>(io: &mut Io, cx: &mut Context<'_>, look: impl FnOnce(&[u8]) -> T
     })
 }
 
-/// A request on its way out.
+/// A request on its way out: a head (that of the request, later that of a chunk) with the pieces behind it, then more of
+/// both from the rest of the body.
 struct Upload {
     head: Vec<u8>,
     body: Outgoing,
+    /// Bytes of head and pieces that have gone.
     sent: usize,
+    /// Whether any byte has gone.
+    begun: bool,
+    rest: Option<Rest>,
+    chunked: bool,
     flushed: bool,
 }
 
 impl Upload {
     fn new(request: &Request<Outgoing>, via: Option<&Via>) -> Self {
-        Self { head: head_of(request, via), body: request.body().clone(), sent: 0, flushed: false }
+        let mut body = request.body().clone();
+        let (head, chunked) = (head_of(request, via), body.length().is_none());
+        Self { head, rest: body.take_rest(), body, sent: 0, begun: false, chunked, flushed: false }
     }
 
     fn is_done(&self) -> bool {
@@ -151,15 +161,40 @@ impl Upload {
                 }
             }
             if slices.is_empty() {
+                drop(slices);
                 ready!(Pin::new(&mut *io).poll_flush(cx))?;
+                if self.rest.is_some() {
+                    ready!(self.poll_rest(cx))?;
+                    continue;
+                }
                 self.flushed = true;
                 break;
             }
             match ready!(Pin::new(&mut *io).poll_write_vectored(cx, &slices))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                written => self.sent += written,
+                written => (self.sent, self.begun) = (self.sent + written, true),
             }
         }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Takes the next bytes of the rest.
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(rest) = &mut self.rest else { return Poll::Ready(Ok(())) };
+        let next = ready!(rest.poll_next(cx)).transpose()?;
+        (self.sent, self.head) = (0, Vec::new());
+        if next.is_none() {
+            self.rest = None;
+        }
+        let data = next.unwrap_or_default();
+        if self.chunked && (self.rest.is_none() || !data.is_empty()) {
+            // The chunk before has no end yet.
+            self.head = format!("\r\n{:x}\r\n", data.len()).into();
+            if self.rest.is_none() {
+                self.head.extend_from_slice(b"\r\n");
+            }
+        }
+        self.body = Outgoing::new(smallvec![data]);
         Poll::Ready(Ok(()))
     }
 }
@@ -182,14 +217,22 @@ fn head_of(request: &Request<Outgoing>, via: Option<&Via>) -> Vec<u8> {
         head.extend_from_slice(value.as_bytes());
         head.extend_from_slice(b"\r\n");
     }
-    let length = request.body().len();
-    // Of the others nobody expects a body, and some stumble over being told that there is none.
-    if length > 0 || matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH) {
-        head.extend_from_slice(b"content-length: ");
-        head.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
-        head.extend_from_slice(b"\r\n");
+    match request.body().length() {
+        // Of the others nobody expects a body, and some stumble over being told that there is none.
+        Some(0) if !matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH) => {
+            head.extend_from_slice(b"\r\n");
+        }
+        Some(length) => {
+            head.extend_from_slice(b"content-length: ");
+            head.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+            head.extend_from_slice(b"\r\n\r\n");
+        }
+        // What is held is the first chunk, and not empty: it ends inside of a file.
+        None => {
+            let first = format!("transfer-encoding: chunked\r\n\r\n{:x}\r\n", request.body().held());
+            head.extend_from_slice(first.as_bytes());
+        }
     }
-    head.extend_from_slice(b"\r\n");
     head
 }
 

@@ -8,10 +8,13 @@ mod dialects;
 mod embed;
 mod embedder;
 mod failover;
+mod files;
 #[path = "../../../provider/tests/credentials/server.rs"]
 mod issuer;
+mod kept;
 mod pass;
 mod passthrough;
+mod proofs;
 mod proxies;
 mod proxy;
 mod realtime;

@@ -106,7 +106,7 @@ mod tests {
         let request = Signable {
             method: &Method::POST,
             path: &path,
-            body: &body,
+            body: Some(&body),
             now: UNIX_EPOCH + Duration::from_secs(1_700_000_000),
         };
         bedrock.present(&Fetched::Aws(keys), &request, &mut headers).unwrap();
@@ -121,7 +121,7 @@ mod tests {
         whole.insert("host", bedrock.host().clone());
         let body = [Bytes::from_static(b"{\"a\":1}")];
         let keys = AwsKeys::new("AKID", &Secret::new("SECRET"), Some(&Secret::new("TOKEN")));
-        bedrock.present(&Fetched::Aws(keys), &Signable { body: &body, ..request }, &mut whole).unwrap();
+        bedrock.present(&Fetched::Aws(keys), &Signable { body: Some(&body), ..request }, &mut whole).unwrap();
         assert_eq!(whole, headers);
     }
 

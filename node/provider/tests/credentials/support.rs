@@ -84,7 +84,8 @@ pub(crate) fn key(ready: &Ready) -> String {
     let mut headers = HeaderMap::new();
     headers.insert("host", bedrock.host().clone());
     let path = "/".parse().unwrap();
-    let request = Signable { method: &Method::POST, path: &path, body: &[], now: SystemTime::UNIX_EPOCH };
+    let now = SystemTime::UNIX_EPOCH;
+    let request = Signable { method: &Method::POST, path: &path, body: Some(&[]), now };
     bedrock.present(&ready.fetched, &request, &mut headers).unwrap();
     let id = headers["authorization"].to_str().unwrap().split(['=', '/']).nth(1).unwrap();
     match headers.get("x-amz-security-token") {

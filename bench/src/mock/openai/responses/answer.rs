@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::super::behaviour::Behaviour;
 use super::super::super::compose::{Answer, Part, Stop};
+use super::super::super::kept::Account;
 use super::super::super::vendor::{fresh_id, unix_seconds};
 use super::seal;
 
@@ -38,13 +39,19 @@ pub(super) enum Said {
 pub(super) struct Shape<'a> {
     pub(super) behaviour: &'a Behaviour,
     pub(super) items: Vec<(String, Item<'a>)>,
+    pub(super) account: Account<'a>,
     id: String,
     created: u64,
     body: &'a Value,
 }
 
 impl<'a> Shape<'a> {
-    pub(super) fn new(body: &'a Value, answer: &'a Answer, behaviour: &'a Behaviour) -> Self {
+    pub(super) fn new(
+        body: &'a Value,
+        answer: &'a Answer,
+        behaviour: &'a Behaviour,
+        account: Account<'a>,
+    ) -> Self {
         let kept = if body.get("store") == Some(&json!(false)) { seal::NOT_KEPT } else { seal::KEPT };
         let fresh = |kind: &str| fresh_id(&format!("{kind}_{kept}"));
         let included = body.get("include").and_then(Value::as_array);
@@ -52,7 +59,7 @@ impl<'a> Shape<'a> {
         let shown = body.pointer("/reasoning/summary").is_some_and(|summary| !summary.is_null());
         let reasoning = |pieces: &'a [String]| {
             let id = fresh("rs");
-            let sealed = sealed.then(|| seal::seal(&id, &pieces.concat()));
+            let sealed = sealed.then(|| seal::seal(account, &id, &pieces.concat()));
             (id, Item::Reasoning { pieces, sealed })
         };
         let item = |part: &'a Part| match part {
@@ -67,7 +74,7 @@ impl<'a> Shape<'a> {
             }
         };
         let items = answer.parts.iter().map(item).collect();
-        Self { behaviour, items, id: fresh_id("resp_"), created: unix_seconds(), body }
+        Self { behaviour, items, account, id: fresh_id("resp_"), created: unix_seconds(), body }
     }
 
     /// The answer as it is at the end.
@@ -95,7 +102,7 @@ impl<'a> Shape<'a> {
             "incomplete_details": reason, "instructions": or("instructions", Value::Null),
             "max_output_tokens": or("max_output_tokens", Value::Null), "max_tool_calls": null,
             "model": body.get("model"), "output": output,
-            "parallel_tool_calls": or("parallel_tool_calls", json!(true)), "previous_response_id": null,
+            "parallel_tool_calls": or("parallel_tool_calls", json!(true)), "previous_response_id": or("previous_response_id", Value::Null),
             "prompt_cache_key": or("prompt_cache_key", Value::Null),
             "reasoning": { "effort": word("/reasoning/effort"), "summary": word("/reasoning/summary") },
             "safety_identifier": or("safety_identifier", Value::Null), "service_tier": "default",
@@ -125,13 +132,13 @@ fn usage(answer: &Answer) -> Value {
 }
 
 /// An item as it opens.
-pub(super) fn opened(id: &str, item: &Item<'_>) -> Value {
+pub(super) fn opened(id: &str, item: &Item<'_>, account: Account<'_>) -> Value {
     match item {
         Item::Reasoning { sealed, .. } => {
             let mut item = json!({ "id": id, "type": "reasoning", "summary": [] });
             // What is sealed here is not what is sealed at the end.
             if sealed.is_some() {
-                item["encrypted_content"] = json!(seal::seal(id, "nothing yet"));
+                item["encrypted_content"] = json!(seal::seal(account, id, "nothing yet"));
             }
             item
         }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::super::behaviour::Behaviour;
+use super::super::super::kept::Account;
 use super::super::super::vendor::VendorError;
 use super::super::check::{invalid_value, missing, reasoning_model, unknown_parameter, wrong_type};
 use super::{items, tools};
@@ -42,6 +43,21 @@ const MEMBERS: &[&str] = &[
     "user",
 ];
 
+/// Those that count for the tokens of a request.
+const COUNTED: &[&str] = &[
+    "conversation",
+    "input",
+    "instructions",
+    "model",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "reasoning",
+    "text",
+    "tool_choice",
+    "tools",
+    "truncation",
+];
+
 const INCLUDABLE: &[&str] = &[
     "file_search_call.results",
     "web_search_call.results",
@@ -58,7 +74,7 @@ const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh"];
 type Members = Map<String, Value>;
 
 /// Checks a request.
-pub(super) fn request(body: &Value, behaviour: &Behaviour) -> Result<(), VendorError> {
+pub(super) fn request(body: &Value, behaviour: &Behaviour, account: Account<'_>) -> Result<(), VendorError> {
     let members = body.as_object().ok_or_else(|| VendorError::invalid("The body must be an object."))?;
     only(members, MEMBERS, "")?;
     let model = text(members, "model")?.ok_or_else(|| missing("model"))?;
@@ -69,12 +85,15 @@ pub(super) fn request(body: &Value, behaviour: &Behaviour) -> Result<(), VendorE
     stream(members)?;
     tools::check(members)?;
     format(members)?;
-    if let Some(id) = text(members, "previous_response_id")? {
-        return Err(VendorError::invalid(format!("Previous response with id '{id}' not found."))
-            .at("previous_response_id")
-            .code("previous_response_not_found"));
-    }
-    items::check(members, behaviour)
+    text(members, "previous_response_id")?;
+    items::check(members, behaviour, account)
+}
+
+/// Checks a request to count.
+pub(super) fn counted(body: &Value) -> Result<(), VendorError> {
+    let members = body.as_object().ok_or_else(|| VendorError::invalid("The body must be an object."))?;
+    only(members, COUNTED, "")?;
+    text(members, "model")?.map(drop).ok_or_else(|| missing("model"))
 }
 
 /// Refuses members that an object cannot have; `path` ends with a dot or is empty.

@@ -19,7 +19,10 @@ pub(super) fn events(answer: &Answer, shape: &Shape<'_>) -> Events {
     for (at, (id, item)) in shape.items.iter().enumerate() {
         let cut = answer.stop == Stop::Length && at + 1 == shape.items.len();
         let ended = done(id, item, if cut { "incomplete" } else { "completed" });
-        all.push(("response.output_item.added", json!({ "output_index": at, "item": opened(id, item) })));
+        all.push((
+            "response.output_item.added",
+            json!({ "output_index": at, "item": opened(id, item, shape.account) }),
+        ));
         let inner = inside(item);
         first_delta = first_delta.or(inner.first().map(|_| all.len() + inner.before_deltas()));
         all.extend(inner.0.into_iter().map(|(name, mut data)| {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::super::behaviour::Behaviour;
+use super::super::super::kept::Account;
 use super::super::super::vendor::VendorError;
 use super::super::check::{invalid_value, missing, wrong_type};
 use super::check::{only, too_long};
@@ -15,7 +16,11 @@ const STATUSES: &[&str] = &["in_progress", "completed", "incomplete"];
 const CALL_ID_MAX: usize = 64;
 
 /// Checks the input.
-pub(super) fn check(members: &Map<String, Value>, behaviour: &Behaviour) -> Result<(), VendorError> {
+pub(super) fn check(
+    members: &Map<String, Value>,
+    behaviour: &Behaviour,
+    account: Account<'_>,
+) -> Result<(), VendorError> {
     let items = match members.get("input") {
         Some(Value::String(_)) => return Ok(()),
         Some(Value::Array(items)) => items,
@@ -31,6 +36,9 @@ pub(super) fn check(members: &Map<String, Value>, behaviour: &Behaviour) -> Resu
     };
     for (at, item) in items.iter().enumerate() {
         check_item(item, &format!("input[{at}]"), behaviour)?;
+        if kind(item) == "reasoning" {
+            seal::verify(item, account)?;
+        }
     }
     check_calls(items)?;
     check_reasoning(items)
@@ -91,8 +99,7 @@ fn check_item(item: &Value, path: &str, behaviour: &Behaviour) -> Result<(), Ven
             text("id")?;
             let path = format!("{path}.summary");
             let summary = members.get("summary").ok_or_else(|| missing(&path))?;
-            content::check_all(summary, &path, &["summary_text"])?;
-            seal::verify(item)
+            content::check_all(summary, &path, &["summary_text"])
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::super::compose::signature;
+use super::super::super::kept::Account;
 use super::super::super::vendor::VendorError;
 
 /// What all of it begins with.
@@ -14,9 +15,14 @@ pub(super) const KEPT: &str = "1";
 /// Stands in those of items that it does not keep.
 pub(super) const NOT_KEPT: &str = "0";
 
-/// The encrypted content of an item: it depends on the item's id and summary.
-pub(super) fn seal(id: &str, summary: &str) -> String {
-    format!("{MARK}{}", signature(&format!("{id} {summary}")))
+/// The encrypted content of an item: it depends on the account, and on the item's id and summary.
+pub(super) fn seal(account: Account<'_>, id: &str, summary: &str) -> String {
+    format!("{}{}", prefix(account), signature(&format!("{id} {summary}")))
+}
+
+/// What tells one account from another.
+fn prefix(account: Account<'_>) -> String {
+    format!("{MARK}{}", signature(account.key))
 }
 
 /// Checks that an item is kept, where it is not told whole.
@@ -37,15 +43,15 @@ pub(super) fn is_kept(item: &Value) -> Result<(), VendorError> {
 }
 
 /// Checks reasoning that came back.
-pub(super) fn verify(item: &Value) -> Result<(), VendorError> {
+pub(super) fn verify(item: &Value, account: Account<'_>) -> Result<(), VendorError> {
     let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
     let Some(content) = item.get("encrypted_content").and_then(Value::as_str) else {
         return is_kept(item);
     };
     let parts = item.get("summary").and_then(Value::as_array).into_iter().flatten();
     let summary: String = parts.filter_map(|part| part.get("text")?.as_str()).collect();
-    let reason = match content.strip_prefix(MARK) {
-        Some(_) if content == seal(id, &summary) => return Ok(()),
+    let reason = match content.strip_prefix(&prefix(account)) {
+        Some(_) if content == seal(account, id, &summary) => return Ok(()),
         Some(_) => "Encrypted content item_id did not match the target item id.",
         None => "Encrypted content could not be decrypted or parsed.",
     };

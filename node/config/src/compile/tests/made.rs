@@ -107,6 +107,35 @@ fn grants_are_of_groups_and_of_targets() {
 }
 
 #[test]
+fn grants_reach_a_provider_by_any_of_its_models() {
+    let snapshot = compiled(
+        "providers: { other: { base_url: 'http://a', dialects: [openai-chat], auth: none } }\n\
+         models: { chat: { targets: [{ model: mock/a }], fallbacks: [other/b] }, own: { targets: [{ model: mock/a }] } }",
+    )
+    .snapshot;
+    let reaches = |items: &[&str]| {
+        let items = items.iter().map(|item| (*item).into()).collect();
+        let grants = crate::Grants { all: false, items };
+        ["mock", "other"].map(|name| snapshot.reaches(&grants, &snapshot.providers[name]))
+    };
+    for (items, expected) in [
+        (&["chat"][..], [true, true]),
+        (&["own"], [true, false]),
+        (&["other/b"], [false, true]),
+        (&["other/*"], [false, true]),
+        (&["o*"], [false, true]),
+        (&["*"], [true, true]),
+        (&["othe", "x/*", "mock"], [false, false]),
+        (&[], [false, false]),
+    ] {
+        assert_eq!(reaches(items), expected, "{items:?}");
+    }
+    assert!(
+        snapshot.reaches(&crate::Grants { all: true, ..Default::default() }, &snapshot.providers["mock"])
+    );
+}
+
+#[test]
 fn groups_that_are_fallen_back_to_are_laid_flat() {
     let snapshot = compiled(
         "models:\n  a: { targets: [{ model: mock/a }], fallbacks: [mock/first, b, c, mock/last] }\n  \

@@ -31,7 +31,10 @@ pub(in crate::openai_chat) fn glance(event: &frame::Event<'_>, look: Look) -> Gl
     if parts.is_error(event.name) {
         return Glance { fault: Some(fault::decode_event(data)), ..Glance::default() };
     }
-    let usage = parts.usage.and_then(usage::decode);
+    let mut usage = parts.usage.and_then(usage::decode);
+    if let Some(usage) = usage.as_mut().filter(|_| parts.is_picture()) {
+        usage.images = 1;
+    }
     let choices = parts.choices;
     let no_choice = choices.is_none_or(|choices| choices.elements().all(is_placeholder));
     let content = match look {

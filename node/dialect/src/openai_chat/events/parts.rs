@@ -12,6 +12,7 @@ pub(super) struct Parts<'v> {
     pub(super) usage: Option<Raw<'v>>,
     error: Option<Raw<'v>>,
     object: Option<Raw<'v>>,
+    kind: Option<Raw<'v>>,
 }
 
 impl<'v> Parts<'v> {
@@ -29,10 +30,17 @@ impl<'v> Parts<'v> {
                 "x_groq" => parts.usage = parts.usage.or_else(|| member.value.get("usage")),
                 "error" => parts.error = value,
                 "object" => parts.object = value,
+                "type" => parts.kind = value,
                 _ => {}
             }
         }
         parts
+    }
+
+    /// Whether a picture is complete.
+    pub(super) fn is_picture(&self) -> bool {
+        let is = |name| self.kind.is_some_and(|kind| kind.is_str(name));
+        is("image_generation.completed") || is("image_edit.completed")
     }
 
     /// An error event: by its name, by a member, or as vLLM writes one.

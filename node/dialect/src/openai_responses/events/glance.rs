@@ -14,11 +14,15 @@ pub(in crate::openai_responses) fn glance(event: &frame::Event<'_>, look: Look) 
     let kind = kind(event.name, data);
     match &*kind {
         b"response.completed" | b"response.incomplete" => {
-            Glance { content: true, usage: read_usage(data), end: true, ..Glance::default() }
+            Glance { content: true, usage: read_usage(data), end: true, describes: true, ..Glance::default() }
         }
-        b"error" | b"response.failed" => Glance { fault: Some(read_fault(data)), ..Glance::default() },
+        b"error" | b"response.failed" => {
+            Glance { fault: Some(read_fault(data)), describes: true, ..Glance::default() }
+        }
         // Lifecycle, told before anything else.
-        b"response.created" | b"response.queued" | b"response.in_progress" => Glance::default(),
+        b"response.created" | b"response.queued" | b"response.in_progress" => {
+            Glance { describes: true, ..Glance::default() }
+        }
         kind => {
             let content = kind.starts_with(b"response.") && (look == Look::Meter || is_content(kind, data));
             Glance { content, ..Glance::default() }

@@ -91,7 +91,8 @@ impl Sts<'_> {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(FORM));
         let body = bytes::Bytes::copy_from_slice(body.as_bytes());
         let path = uri.path_and_query().ok_or_else(bad)?;
-        let request = Signable { method: &Method::POST, path, body: std::slice::from_ref(&body), now };
+        let body = Some(std::slice::from_ref(&body));
+        let request = Signable { method: &Method::POST, path, body, now };
         sigv4::sign(with, (&self.spec.region, "sts"), &request, &mut headers).map_err(FetchError::failed)?;
         Ok(headers)
     }
