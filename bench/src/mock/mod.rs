@@ -16,6 +16,7 @@ mod compose;
 mod control;
 mod encode;
 mod endpoint;
+mod form;
 mod gemini;
 mod listen;
 mod openai;

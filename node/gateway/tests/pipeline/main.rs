@@ -8,6 +8,8 @@ mod dialects;
 mod embed;
 mod embedder;
 mod failover;
+mod feed;
+mod forms;
 #[path = "../../../provider/tests/credentials/server.rs"]
 mod issuer;
 mod pass;
@@ -17,3 +19,4 @@ mod responses_and_cohere;
 mod streams;
 mod support;
 mod transport;
+mod uploads;
