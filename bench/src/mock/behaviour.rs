@@ -23,6 +23,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("no_auth", "accept a request without a key"),
     ("malformed_json", "cut the JSON of the answer, or of the second content event"),
     ("html_error", "a 502 page in HTML, as a proxy in front of the vendor gives"),
+    ("early", "answer before the body is read; in a key alone"),
     ("silent", "never answer"),
     ("silent_mid", "after N content events send nothing more, keep the connection open"),
     ("reset_mid", "after N content events reset the connection (half-way through a body that is no stream)"),

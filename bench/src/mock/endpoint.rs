@@ -4,7 +4,7 @@ use http::{HeaderMap, Method, Uri, header::AUTHORIZATION, request};
 
 use super::serve::header;
 use super::vendor::{Framing, Vendor};
-use super::{anthropic, bedrock, cohere, gemini, openai};
+use super::{anthropic, bedrock, cohere, form, gemini, openai};
 
 /// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,10 @@ pub(super) enum Endpoint {
     Embeddings,
     Images,
     Speech,
+    Transcriptions,
+    Translations,
+    ImageEdits,
+    ImageVariations,
     Moderations,
     CohereChat,
     CohereEmbed,
@@ -75,6 +79,10 @@ impl Endpoint {
             _ if post && path.ends_with("/messages/count_tokens") => Self::CountTokens,
             _ if post && path.ends_with("/images/generations") => Self::Images,
             _ if post && path.ends_with("/audio/speech") => Self::Speech,
+            _ if post && path.ends_with("/audio/transcriptions") => Self::Transcriptions,
+            _ if post && path.ends_with("/audio/translations") => Self::Translations,
+            _ if post && path.ends_with("/images/edits") => Self::ImageEdits,
+            _ if post && path.ends_with("/images/variations") => Self::ImageVariations,
             _ if post && path.ends_with("/moderations") => Self::Moderations,
             _ if post && path.ends_with("/embeddings") => Self::Embeddings,
             _ if post && path.ends_with("/chat") => Self::CohereChat,
@@ -175,7 +183,7 @@ impl Endpoint {
     }
 
     /// The model that is asked for, wherever the vendor has it named.
-    pub(super) fn model(&self, body: &[u8]) -> String {
+    pub(super) fn model(&self, content_type: &str, body: &[u8]) -> String {
         #[derive(serde::Deserialize)]
         struct Named {
             model: String,
@@ -183,6 +191,11 @@ impl Endpoint {
         match self {
             Self::Converse { model, .. } | Self::Generate { model, .. } => model.clone(),
             Self::GeminiCount(model) | Self::Embed(model) | Self::BatchEmbed(model) => model.clone(),
+            _ if form::is_form(content_type) => {
+                let parts = form::parse(content_type, body).unwrap_or_default();
+                let model = parts.iter().find(|part| part.name == "model").map(|part| part.content);
+                String::from_utf8_lossy(model.unwrap_or_default()).into_owned()
+            }
             _ => serde_json::from_slice::<Named>(body).map(|named| named.model).unwrap_or_default(),
         }
     }

@@ -19,7 +19,7 @@ use super::kept::{Account, Kept};
 use super::record::{Recorded, Recorder, Ticket};
 use super::script::Script;
 use super::vendor::{Reply, Vendor, VendorError, forced_error, fresh_id};
-use super::{anthropic, bedrock, cohere, control, gemini, openai, realtime, stream};
+use super::{anthropic, bedrock, cohere, control, form, gemini, openai, realtime, stream};
 
 /// Body bytes that are accepted.
 const BODY_BYTES_MAX: usize = 256 << 20;
@@ -42,11 +42,12 @@ pub(super) async fn handle(
     if realtime::is_for(&head) {
         return Ok(session(&upstream, reset, Request::from_parts(head, body)).await);
     }
-    let Ok(body) = Limited::new(body, BODY_BYTES_MAX).collect().await else {
+    let early = Behaviour::from_key(api_key(&head)).is_ok_and(|behaviour| behaviour.has("early"));
+    let body = if early { Ok(Bytes::new()) } else { collect(body).await };
+    let Ok(body) = body else {
         let text = "the body did not arrive, or is too large".to_owned();
         return Ok(control::plain(StatusCode::PAYLOAD_TOO_LARGE, "text/plain", text));
     };
-    let body = body.to_bytes();
     let path = head.uri.path();
     if path.starts_with("/_mock/") {
         return Ok(control::handle(&upstream, &head.method, path, &body));
@@ -56,7 +57,7 @@ pub(super) async fn handle(
     }
     let ticket = upstream.recorder.begin(recorded(&head, body.clone()));
     let endpoint = Endpoint::find(&head.method, &head.uri, &head.headers);
-    let behaviour = match behaviour(&upstream, &head, &endpoint.model(&body)) {
+    let behaviour = match behaviour(&upstream, &head, &endpoint.model(header(&head, "content-type"), &body)) {
         Ok(behaviour) => behaviour,
         Err(problem) => {
             let error = VendorError::new(418, "invalid_request_error", problem);
@@ -96,6 +97,10 @@ async fn session(upstream: &Upstream, reset: ResetFlag, request: Request<Incomin
     }
     let mut request = Request::from_parts(head, body);
     realtime::accept(&mut request, model, (behaviour, ticket), reset)
+}
+
+async fn collect(body: Incoming) -> Result<Bytes, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(Limited::new(body, BODY_BYTES_MAX).collect().await?.to_bytes())
 }
 
 fn recorded(head: &request::Parts, body: Bytes) -> Recorded {
@@ -158,27 +163,40 @@ fn answer(
         return Err(vendor.missing_key());
     }
     let in_stream = behaviour.has("error_event") || behaviour.has("error_event_mid");
-    if !in_stream && let Some(error) = forced_error(vendor, behaviour, &endpoint.model(body)) {
+    if !in_stream
+        && let Some(error) =
+            forced_error(vendor, behaviour, &endpoint.model(header(head, "content-type"), body))
+    {
         return Err(error);
     }
     let account = Account { kept: &upstream.kept, key: api_key(head) };
+    let content_type = header(head, "content-type");
+    let form = || {
+        form::parse(content_type, body)
+            .map_err(|why| VendorError::invalid(format!("Could not parse multipart form: {why}")))
+    };
     match endpoint {
         Endpoint::Kept { what, id, action } => {
             let asked = (head.method.as_str(), id.as_str(), action.as_str());
             match what {
                 Kind::Response => openai::kept_response(asked, head.uri.query().unwrap_or_default(), account),
                 Kind::Batch => openai::kept_batch(asked, body, account),
-                Kind::File => openai::kept_file(asked, (header(head, CONTENT_TYPE.as_str()), body), account),
+                Kind::File => openai::kept_file(asked, (content_type, body), account),
                 Kind::MessageBatch => anthropic::kept_batch(asked, (&head.headers, body), account),
             }
         }
         Endpoint::ResponseTokens => openai::input_tokens(body, account),
+        Endpoint::Transcriptions => openai::transcriptions(form()?, behaviour),
+        Endpoint::Translations => openai::translations(form()?),
+        Endpoint::ImageEdits if !form::is_form(content_type) => openai::edits_in_json(body, behaviour),
+        Endpoint::ImageEdits => openai::edits(form()?, behaviour),
+        Endpoint::ImageVariations => openai::variations(form()?),
         Endpoint::Chat => openai::chat(body, behaviour, account),
         Endpoint::Responses => openai::responses(body, behaviour, account),
         Endpoint::Messages => anthropic::messages(body, &head.headers, behaviour),
         Endpoint::Completions => openai::completions(body, behaviour),
         Endpoint::Embeddings => openai::embeddings(body),
-        Endpoint::Images => openai::images(body),
+        Endpoint::Images => openai::images(body, behaviour),
         Endpoint::Speech => openai::speech(body),
         Endpoint::Moderations => openai::moderations(body),
         Endpoint::CohereChat => cohere::chat(body, behaviour),

@@ -170,6 +170,11 @@ pub(crate) fn decoded(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok().filter(|data| !data.is_empty())
 }
 
+/// Encodes base64.
+pub(crate) fn encoded(data: &[u8]) -> String {
+    STANDARD.encode(data)
+}
+
 /// The error that the settings ask for.
 pub(crate) fn forced_error(vendor: &dyn Vendor, behaviour: &Behaviour, model: &str) -> Option<VendorError> {
     let (cause, status) = (behaviour.cause(), behaviour.status());

@@ -43,10 +43,12 @@ impl Answer {
 pub(crate) fn open(mock: &Mock, start: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(mock.addr()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let of_body = headers.iter().any(|(name, _)| *name == "content-type");
+    let json = if of_body { "" } else { "content-type: application/json\r\n" };
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let length = body.len();
     let head = format!(
-        "{start} HTTP/1.1\r\nhost: mock\r\nconnection: close\r\ncontent-type: application/json\r\n\
+        "{start} HTTP/1.1\r\nhost: mock\r\nconnection: close\r\n{json}\
          content-length: {length}\r\n{headers}\r\n"
     );
     stream.write_all(&[head.as_bytes(), body.as_bytes()].concat()).unwrap();

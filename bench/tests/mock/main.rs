@@ -5,6 +5,7 @@ mod anthropic;
 mod bedrock;
 mod cohere;
 mod faults;
+mod forms;
 mod gemini;
 mod http;
 mod openai;

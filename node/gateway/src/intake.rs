@@ -125,3 +125,43 @@ fn bad_encoding(error: InflateError, bytes_max: u64) -> Refusal {
         other => Refusal::invalid("content-encoding", other.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LocalBody;
+    use http::HeaderMap;
+    use std::io;
+
+    /// A client that has a byte, or none, each time that it is asked.
+    struct Slow(std::vec::IntoIter<bool>);
+
+    impl LocalBody for Slow {
+        fn poll_data(&mut self, _: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+            if self.0.next() == Some(true) {
+                Poll::Ready(Some(Ok(Bytes::from_static(b"x"))))
+            } else {
+                Poll::Pending
+            }
+        }
+
+        fn is_end(&self) -> bool {
+            false
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_time_in_which_it_was_waited_for_counts() {
+        let body = RequestBody::Local(Box::new(Slow(vec![true, false, false, true, false].into_iter())));
+        let mut intake = Intake::new(&Settings::default(), &Headers::Map(HeaderMap::new()), body).unwrap();
+        intake.waited = BODY_TIME - Duration::from_millis(1);
+        assert!(intake.next().await.unwrap().is_ok());
+        let late = intake.next().await.unwrap().unwrap_err();
+        assert_eq!(late.kind, RefusalKind::ClientTimeout);
+        // Who has sent much may take longer.
+        intake.taken = SLOWEST * 3600;
+        assert!(intake.next().await.unwrap().is_ok());
+        assert!(poll_fn(|cx| Poll::Ready(intake.poll_next(cx).is_pending())).await);
+        assert!(intake.waited < BODY_TIME * 2);
+    }
+}

@@ -87,7 +87,7 @@ fn line(record: &Record, out: &mut Vec<u8>) {
     json.key("stream");
     json.bool(record.stream);
     if let Some(usage) = &record.usage {
-        tokens(&mut json, usage);
+        cost(&mut json, usage);
     }
     number(&mut json, "bytes_in", record.bytes_in);
     number(&mut json, "bytes_out", record.bytes_out);
@@ -111,31 +111,37 @@ fn line(record: &Record, out: &mut Vec<u8>) {
 }
 
 /// Tokens, and beside them the things that are no tokens.
+fn cost(json: &mut Json, usage: &Usage) {
+    let things = [("images", usage.images), ("audio_ms", usage.audio_ms), ("characters", usage.characters)];
+    if usage.total() > 0 || things.iter().all(|(_, n)| *n == 0) {
+        tokens(json, usage);
+    }
+    some(json, &things);
+}
+
 fn tokens(json: &mut Json, usage: &Usage) {
     json.key("tokens");
     json.begin_object();
     number(json, "input", usage.input);
     number(json, "output", usage.output);
-    for (name, n) in [
-        ("cache_read", usage.cache_read),
-        ("cache_write", usage.cache_write),
-        ("reasoning", usage.reasoning),
-        ("audio_input", usage.audio_input),
-        ("audio_output", usage.audio_output),
-        ("image_input", usage.image_input),
-        ("image_output", usage.image_output),
-    ] {
-        if n > 0 {
-            number(json, name, n);
-        }
-    }
+    some(
+        json,
+        &[
+            ("cache_read", usage.cache_read),
+            ("cache_write", usage.cache_write),
+            ("reasoning", usage.reasoning),
+            ("audio_input", usage.audio_input),
+            ("audio_output", usage.audio_output),
+            ("image_input", usage.image_input),
+            ("image_output", usage.image_output),
+        ],
+    );
     json.end_object();
-    for (name, n) in
-        [("images", usage.images), ("audio_ms", usage.audio_ms), ("characters", usage.characters)]
-    {
-        if n > 0 {
-            number(json, name, n);
-        }
+}
+
+fn some(json: &mut Json, counts: &[(&str, u64)]) {
+    for (name, n) in counts.iter().filter(|(_, n)| *n > 0) {
+        number(json, name, *n);
     }
 }
 
@@ -176,4 +182,31 @@ fn optional(json: &mut Json, name: &str, value: Option<&str>) {
 fn number(json: &mut Json, name: &str, value: u64) {
     json.key_escaped(name.as_bytes());
     json.u64(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_is_told() {
+        let check = |usage: Usage, expected: &str| {
+            let mut json = Json::append_to(Vec::new());
+            json.begin_object();
+            cost(&mut json, &usage);
+            json.end_object();
+            assert_eq!(String::from_utf8(json.finish()).unwrap(), expected);
+        };
+        let none = Usage::default();
+        check(none, r#"{"tokens":{"input":0,"output":0}}"#);
+        check(Usage { audio_ms: 1500, ..none }, r#"{"audio_ms":1500}"#);
+        check(
+            Usage { input: 9, image_input: 6, output: 5, image_output: 4, images: 2, ..none },
+            r#"{"tokens":{"input":9,"output":5,"image_input":6,"image_output":4},"images":2}"#,
+        );
+        check(
+            Usage { input: 9, audio_input: 7, characters: 3, ..none },
+            r#"{"tokens":{"input":9,"output":0,"audio_input":7},"characters":3}"#,
+        );
+    }
 }

@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll, Waker, ready},
 };
 use trestle_dialect::{
-    Refusal,
+    Refusal, RefusalKind,
     ir::Json,
     multipart::{Scanner, is_early},
 };
@@ -106,10 +106,15 @@ impl Tail {
         self.waiting.set(true);
         let next = ready!(source.poll_next(cx));
         self.waiting.set(false);
+        let more = next.as_ref().and_then(|next| next.as_ref().ok()).map_or(0, |data| data.len() as u64);
+        let taken = self.taken.get() + more;
+        // More than was announced would be another request to the provider, less would make it wait for ever.
+        let wrong = |length: u64| taken > length || (next.is_none() && taken < length);
+        let next = if self.length.is_some_and(wrong) { Some(Err(not_as_announced())) } else { next };
         Poll::Ready(match next {
             None => None,
             Some(Ok(data)) => {
-                self.taken.set(self.taken.get() + data.len() as u64);
+                self.taken.set(taken);
                 Some(Ok(data))
             }
             Some(Err(refusal)) => {
@@ -118,6 +123,10 @@ impl Tail {
             }
         })
     }
+}
+
+fn not_as_announced() -> Refusal {
+    Refusal::new(RefusalKind::InvalidRequest, "the body does not have its announced length")
 }
 
 impl Source {

@@ -125,3 +125,94 @@ impl Drop for Upload {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LocalBody, RequestBody, upstream::Outgoing};
+    use http::HeaderMap;
+    use http_body::Body;
+    use smallvec::smallvec;
+    use std::{
+        future::poll_fn,
+        io,
+        pin::Pin,
+        sync::{
+            Arc,
+            atomic::{AtomicBool, Ordering::Relaxed},
+        },
+        task::{Context, Poll, Wake, Waker},
+    };
+
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Relaxed);
+        }
+    }
+
+    /// A client that has sent a piece of a file, and then nothing more for now.
+    struct Sending(Option<&'static str>);
+
+    impl LocalBody for Sending {
+        fn poll_data(&mut self, _: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+            self.0.take().map_or(Poll::Pending, |piece| Poll::Ready(Some(Ok(piece.into()))))
+        }
+
+        fn is_end(&self) -> bool {
+            false
+        }
+    }
+
+    fn upload() -> Upload {
+        let mut headers = HeaderMap::new();
+        headers.insert("content-type", "multipart/form-data; boundary=b0".parse().unwrap());
+        let headers = Headers::Map(headers);
+        let begin = "--b0\r\nContent-Disposition: form-data; name=f; filename=x\r\n\r\n";
+        let mut scanner = scanner(&headers).unwrap();
+        scanner.feed(begin.as_bytes()).unwrap();
+        let form = Form::new(begin.into(), &scanner);
+        let body = RequestBody::Local(Box::new(Sending(Some("piece"))));
+        let intake = Intake::new(&Settings::default(), &headers, body).unwrap();
+        Upload { form, tail: Some(Rc::new(Tail::new(intake, scanner, 0))) }
+    }
+
+    /// The next bytes; nothing if they are not there yet, an error if there will be none.
+    async fn next(body: &mut Outgoing) -> Option<Result<Bytes, io::ErrorKind>> {
+        poll_fn(|cx| {
+            Poll::Ready(match Pin::new(&mut *body).poll_frame(cx) {
+                Poll::Pending => None,
+                Poll::Ready(None) => panic!("it has ended"),
+                Poll::Ready(Some(next)) => {
+                    Some(next.map(|frame| frame.into_data().unwrap()).map_err(|error| error.kind()))
+                }
+            })
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn one_attempt_at_a_time_gets_the_rest() {
+        let upload = upload();
+        let prepared = Outgoing::new(smallvec![]).before(upload.tail().unwrap());
+        let (mut first, mut second) = (prepared.again(), prepared.again());
+        assert_eq!(next(&mut first).await, Some(Err(io::ErrorKind::ConnectionAborted)));
+        assert_eq!(next(&mut second).await, Some(Ok("piece".into())));
+        assert_eq!((next(&mut second).await, upload.tail().unwrap().taken()), (None, 5));
+    }
+
+    #[tokio::test]
+    async fn whoever_sends_the_rest_is_told_that_the_request_has_ended() {
+        let upload = upload();
+        let mut body = Outgoing::new(smallvec![]).before(upload.tail().unwrap()).again();
+        assert_eq!(next(&mut body).await, Some(Ok("piece".into())));
+        let woken = Arc::new(Woken(AtomicBool::new(false)));
+        let waker = Waker::from(Arc::clone(&woken));
+        let mut cx = Context::from_waker(&waker);
+        assert!(Pin::new(&mut body).poll_frame(&mut cx).is_pending() && !woken.0.load(Relaxed));
+        drop(upload);
+        assert!(woken.0.load(Relaxed));
+        assert_eq!(next(&mut body).await, Some(Err(io::ErrorKind::ConnectionAborted)));
+    }
+}

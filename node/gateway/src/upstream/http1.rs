@@ -89,20 +89,22 @@ impl Connection {
     pub(super) async fn call(mut self, request: &Request<Outgoing>) -> Result<(Head, Body), CallError> {
         let mut upload = Upload::new(request, self.via.as_deref());
         let (mut partial, asked) = (Vec::new(), Asked::by(request));
+        let mut failed = None;
         let answer = poll_fn(|cx| {
-            let failed = match upload.poll(&mut self.io, cx) {
-                Poll::Ready(Err(error)) if !upload.begun => {
+            if failed.is_none()
+                && let Poll::Ready(Err(error)) = upload.poll(&mut self.io, cx)
+            {
+                if !upload.begun {
                     return Poll::Ready(Err(CallError::Unsent(error)));
                 }
-                Poll::Ready(Err(error)) => Some(error),
-                Poll::Ready(Ok(())) | Poll::Pending => None,
-            };
-            // Even where writing failed an answer may be there, and says more.
-            match (poll_head(&mut self.io, &mut partial, asked, cx), failed) {
-                (Poll::Ready(Ok(answer)), _) => Poll::Ready(Ok(answer)),
-                (_, Some(error)) => Poll::Ready(Err(error.into())),
-                (other, None) => other,
+                if upload.cut {
+                    return Poll::Ready(Err(error.into()));
+                }
+                failed = Some(error);
             }
+            // Where writing failed an answer may be on its way before the end, and says more.
+            let answer = ready!(poll_head(&mut self.io, &mut partial, asked, cx));
+            Poll::Ready(answer.map_err(|error| failed.take().map_or(error, CallError::Io)))
         });
         let mut answer = answer.await?;
         answer.keep &= upload.is_done();
@@ -130,6 +132,8 @@ struct Upload {
     /// Whether any byte has gone.
     begun: bool,
     rest: Option<Rest>,
+    /// The rest broke off.
+    cut: bool,
     chunked: bool,
     flushed: bool,
 }
@@ -138,7 +142,16 @@ impl Upload {
     fn new(request: &Request<Outgoing>, via: Option<&Via>) -> Self {
         let mut body = request.body().clone();
         let (head, chunked) = (head_of(request, via), body.length().is_none());
-        Self { head, rest: body.take_rest(), body, sent: 0, begun: false, chunked, flushed: false }
+        Self {
+            head,
+            rest: body.take_rest(),
+            body,
+            sent: 0,
+            begun: false,
+            cut: false,
+            chunked,
+            flushed: false,
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -181,7 +194,9 @@ impl Upload {
     /// Takes the next bytes of the rest.
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(rest) = &mut self.rest else { return Poll::Ready(Ok(())) };
-        let next = ready!(rest.poll_next(cx)).transpose()?;
+        let next = ready!(rest.poll_next(cx)).transpose();
+        self.cut = next.is_err();
+        let next = next?;
         (self.sent, self.head) = (0, Vec::new());
         if next.is_none() {
             self.rest = None;

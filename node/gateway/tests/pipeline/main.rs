@@ -8,7 +8,9 @@ mod dialects;
 mod embed;
 mod embedder;
 mod failover;
+mod feed;
 mod files;
+mod forms;
 #[path = "../../../provider/tests/credentials/server.rs"]
 mod issuer;
 mod kept;
@@ -22,3 +24,4 @@ mod responses_and_cohere;
 mod streams;
 mod support;
 mod transport;
+mod uploads;

@@ -8,6 +8,9 @@ import { createOpenAI } from "@ai-sdk/openai";
 import {
   APICallError,
   Output,
+  experimental_generateSpeech as generateSpeech,
+  experimental_transcribe as transcribe,
+  generateImage,
   generateText,
   stepCountIs,
   streamText,
@@ -183,6 +186,41 @@ each("references to stored items", ["responses"], ["openai", "responses"], async
   const asked = { tools: { weather }, stopWhen: stepCountIs(3), prompt: "call tool with text", ...once };
   const answer = await generateText({ model: model(), ...asked });
   assert.equal(answer.text, "The tool said: 21 degrees in 19 letters");
+});
+
+const named = (id) => (DIRECT ? id : `openai/${id}`);
+// Larger than what the gateway holds.
+const sound = Buffer.concat([Buffer.from("RIFF\r\n--"), Buffer.alloc(3 << 20, "sound")]);
+
+test("transcribe", async () => {
+  for (const id of ["whisper-1", "gpt-4o-mini-transcribe"]) {
+    const heard = await transcribe({ model: openai.transcription(named(id)), audio: sound, ...once });
+    assert.match(heard.text, new RegExp(`^I heard ${sound.length} bytes`));
+  }
+});
+
+// As `fetch` writes it, and as clients do that keep the order of their members.
+test("forms with the file at either end", async () => {
+  for (const order of [["file", "model", "stream"], ["model", "stream", "file"]]) {
+    const values = { file: new Blob([sound], { type: "audio/wav" }), model: named("gpt-4o-transcribe"), stream: "true" };
+    const body = new FormData();
+    for (const name of order) name === "file" ? body.append(name, values[name], "a.wav") : body.append(name, values[name]);
+    const headers = { authorization: `Bearer ${KEY}` };
+    const answer = await fetch(`${URL}/v1/audio/transcriptions`, { method: "POST", headers, body });
+    assert.equal(answer.status, 200);
+    assert.match(answer.headers.get("content-type"), /^text\/event-stream/);
+    assert.match(await answer.text(), /"type":"transcript.text.done"/);
+  }
+});
+
+test("pictures and speech", async () => {
+  const made = await generateImage({ model: openai.image(named("dall-e-3")), prompt: "a cat", ...once });
+  assert.equal(made.image.mediaType, "image/png");
+  const prompt = { text: "a dog", images: [Buffer.from(PNG, "base64")] };
+  const edited = await generateImage({ model: openai.image(named("dall-e-2")), prompt, ...once });
+  assert.equal(edited.image.mediaType, "image/png");
+  const spoken = await generateSpeech({ model: openai.speech(named("tts-1")), text: TEXT, ...once });
+  assert(Buffer.from(spoken.audio.uint8Array).includes(TEXT));
 });
 
 if (!DIRECT) {

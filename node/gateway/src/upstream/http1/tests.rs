@@ -191,3 +191,23 @@ async fn an_answer_before_the_end_of_the_request_ends_the_writing() {
     let (head, body) = answered.unwrap();
     assert!(head.status == 413 && body.is_ended() && body.into_connection().is_none());
 }
+
+#[tokio::test]
+async fn an_answer_before_a_reset_is_read() {
+    for _ in 0..20 {
+        let (connection, server) = pair().await;
+        let body = Outgoing::new([Bytes::from(vec![b'x'; 64 << 20])].into_iter().collect());
+        let large = Request::post("/").body(body).unwrap();
+        // What it does not read makes the close a reset.
+        let answering = std::thread::spawn(move || {
+            let mut server = server.into_std().unwrap();
+            server.set_nonblocking(false).unwrap();
+            std::io::Read::read_exact(&mut server, &mut [0; 1000]).unwrap();
+            let answer = b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n";
+            std::io::Write::write_all(&mut server, answer).unwrap();
+        });
+        let (head, _) = connection.call(&large).await.unwrap();
+        assert_eq!(head.status, 413);
+        answering.join().unwrap();
+    }
+}
