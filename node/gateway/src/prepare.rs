@@ -189,8 +189,9 @@ fn name_previous(ask: &Ask, envelope: &Envelope, edits: &mut Edits) {
 
 fn accept(ask: &Ask, prepared: &Prepared) -> HeaderValue {
     static EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+    let content = matches!(ask.endpoint, Endpoint::Stored(_, act) if act.is_content());
     match prepared.dialect.framing() {
-        _ if ask.endpoint.media().is_some() => ANYTHING.clone(),
+        _ if content || ask.endpoint.media().is_some() => ANYTHING.clone(),
         _ if !ask.stream => JSON.clone(),
         Framing::Sse => EVENTS.clone(),
         Framing::EventStream => HeaderValue::from_static(Framing::EventStream.media_type()),

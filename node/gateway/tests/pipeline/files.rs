@@ -91,6 +91,9 @@ async fn a_file_lies_where_it_was_sent() {
             (content.text().as_str(), content.header("content-type")),
             ("hello", "application/octet-stream")
         );
+        let sent = if provider == "a" { &bed.a } else { &bed.b }.requests().pop().unwrap();
+        assert_eq!((sent.method.as_str(), sent.header("accept")), ("GET", Some("*/*")));
+        assert_eq!((sent.header("content-type"), sent.header("content-length")), (None, None));
         for line in ["GET /v1/files/ID", "GET /v1/files/ID/content", "DELETE /v1/files/ID"] {
             let refused = send(&two, &line.replace("ID", &kept), "").await;
             let message = format!("No such File object: {kept}");

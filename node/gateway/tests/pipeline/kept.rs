@@ -3,7 +3,7 @@
 
 #![allow(clippy::panic, reason = "a panic here is a failed test")]
 
-use crate::support::{Bed, Whole, whole};
+use crate::support::{Bed, Whole, until, whole};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
@@ -306,4 +306,21 @@ async fn a_batch_is_refused_whole() {
     retrying.b.script(None, &["status=500"]).unwrap();
     let failed = send(&client(&retrying, "one"), "POST /v1/messages/batches", batch(&["n/a"])).await;
     assert_eq!((failed.status.as_u16(), retrying.b.requests().len()), (502, 1), "{}", failed.text());
+}
+
+#[tokio::test]
+async fn what_is_got_again_is_counted_once() {
+    let bed = sealing();
+    let one = client(&bed, "one");
+    let kept = id(&create(&one, json!({ "model": "y/gpt-5-mini", "input": "Hi" })).await);
+    until("tokens are counted", || bed.metric("trestle_tokens_total") > 0.0).await;
+    let before = bed.metric("trestle_tokens_total");
+    assert_eq!(send(&one, &format!("GET /v1/responses/{kept}"), "").await.status, 200);
+    let counted = || {
+        let text = bed.gateway.metrics();
+        text.lines()
+            .any(|line| line.starts_with("trestle_requests_total{endpoint=\"responses_get\",provider=\"y\""))
+    };
+    until("the request is counted", counted).await;
+    assert_eq!(bed.metric("trestle_tokens_total"), before, "its tokens were counted when it was made");
 }
