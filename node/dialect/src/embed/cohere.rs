@@ -2,14 +2,13 @@
 
 use super::{
     Content, Embeds, Form, Input, Kind, Request, Response, Task, Truncation, Vectors,
-    members::{attachments, bytes, check_count, names, no_titles, no_user},
+    members::{attachments, bytes, check_count, names, no_titles, no_user, unmodelled},
     response::cost,
     task::Word,
 };
 use crate::{
     Encoded, Envelope, Refusal, StreamContext, Target,
     body::Body,
-    dropped,
     ir::{Text, Usage},
     json::{self, Raw, Writer, unescape},
     read::{self, Path, ROOT},
@@ -329,15 +328,8 @@ impl Cohere {
         }
         out.key("response_type");
         out.string(if bare { "embeddings_floats" } else { "embeddings_by_type" });
-        for attachment in &response.attachments {
-            dropped::attachments(
-                std::slice::from_ref(attachment),
-                self.form().words(),
-                "",
-                &mut out,
-                &mut dropped,
-            );
-        }
+        let own = ["id", "texts", "images", "embeddings", "response_type", "meta"];
+        unmodelled(response, (self.form(), &own), &mut out, &mut dropped);
         if self == Self::Own {
             write_meta(response.usage, &mut out);
         }

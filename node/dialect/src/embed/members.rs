@@ -1,7 +1,7 @@
 //! What members are called in each form, and what all encoders do with those that they cannot express.
 
-use super::{Content, Form, Request};
-use crate::{Refusal, body::Body};
+use super::{Content, Form, Request, Response};
+use crate::{Refusal, body::Body, dropped, json::Writer};
 
 /// The names of members, as a refusal or `x-trestle-dropped` tells them. Empty where the form has none.
 pub(super) struct Names {
@@ -87,6 +87,23 @@ pub(super) fn attachments(request: &Request, own: Form, body: &mut Body<'_>) {
     for attachment in request.inputs.iter().flat_map(|input| &input.attachments) {
         if own.words() != request.form.words() || request.form.api() == super::Api::Bedrock {
             body.drop(format!("{}{}", names(request.form).each, attachment.name.plain()));
+        }
+    }
+}
+
+/// Writes the members of an answer that are not modelled, but for those in `own`, which the form writes itself: the models
+/// on Bedrock share their words and not their members.
+pub(super) fn unmodelled(
+    response: &Response,
+    (form, own): (Form, &[&str]),
+    out: &mut Writer,
+    dropped: &mut Vec<String>,
+) {
+    for attachment in &response.attachments {
+        if own.iter().any(|name| attachment.name.is(name)) {
+            dropped::note(dropped, attachment.name.plain());
+        } else {
+            dropped::attachments(std::slice::from_ref(attachment), form.words(), "", out, dropped);
         }
     }
 }

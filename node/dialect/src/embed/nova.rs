@@ -2,14 +2,13 @@
 
 use super::{
     Content, Embeds, Form, Input, Kind, Request, Response, Task, Truncation, Vectors,
-    members::{attachments, bytes, check_count, names, no_titles, no_user},
+    members::{attachments, bytes, check_count, names, no_titles, no_user, unmodelled},
     response::cost,
     task::Word,
 };
 use crate::{
     Encoded, Envelope, Refusal, StreamContext, Target,
     body::Body,
-    dropped,
     ir::{Json, Usage},
     json::{self, Member, Raw, Writer, unescape},
     read::{self, Path, ROOT},
@@ -246,7 +245,7 @@ fn encode_response(response: &Response) -> Result<Encoded, String> {
     out.json(&response.first(&Kind::Float)?);
     out.end_object();
     out.end_array();
-    dropped::attachments(&response.attachments, FORM.words(), "", &mut out, &mut dropped);
+    unmodelled(response, (FORM, &["embeddings", USAGE]), &mut out, &mut dropped);
     if let Some(usage) = response.usage {
         out.key(USAGE);
         out.u64(usage.input);

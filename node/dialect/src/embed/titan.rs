@@ -2,13 +2,14 @@
 
 use super::{
     Content, Embeds, Form, Input, Kind, Request, Response, Truncation, Vectors,
-    members::{attachments, bytes, check_count, names, no_task, no_titles, no_truncation, no_user},
+    members::{
+        attachments, bytes, check_count, names, no_task, no_titles, no_truncation, no_user, unmodelled,
+    },
     response::cost,
 };
 use crate::{
     Encoded, Envelope, Refusal, StreamContext, Target,
     body::Body,
-    dropped,
     ir::{Json, Text, Usage},
     json::{self, Raw, Writer, unescape},
     read::{self, ROOT},
@@ -271,7 +272,7 @@ fn encode_response(request: &Request, response: &Response) -> Result<Encoded, St
         out.json(&response.first(kind)?);
     }
     out.end_object();
-    dropped::attachments(&response.attachments, FORM.words(), "", &mut out, &mut dropped);
+    unmodelled(response, (FORM, &["embedding", "embeddingsByType", USAGE]), &mut out, &mut dropped);
     // Clients rely on it; who does not know the count counts none.
     out.key(USAGE);
     out.u64(response.usage.map_or(0, |usage| usage.input));
