@@ -1,11 +1,12 @@
 //! Embeddings: which endpoint of a provider is asked, in which form, and in how many calls.
 
 use crate::{
-    attempt::{Target, Walk, Won, joined},
+    attempt::{Target, Walk},
     cause::{Failed, Next},
     pick::Picked,
     prepare::{Prepared, strictly},
     receive::Ask,
+    take::{Won, joined},
     upstream::Outgoing,
 };
 use smallvec::smallvec;

@@ -1,6 +1,6 @@
 //! Which request is whose: what method and path say of an inference request.
 
-use crate::{Act, Item, stored};
+use crate::{Act, Item, kept::stored};
 use http::Method;
 use percent_encoding::percent_decode_str;
 use trestle_dialect::{Dialect, Stored, embed::Api};

@@ -3,7 +3,7 @@
 use crate::{
     Answer, Endpoint, Form, RequestBody, RequestLine, answer,
     answer::Content,
-    attempt::{Parts, Walk, Walked, Won},
+    attempt::{Walk, Walked},
     cause::Failed,
     flight::Flight,
     headers::Headers,
@@ -14,6 +14,7 @@ use crate::{
     route::plan,
     signed::{Asker, identify},
     tail::Tail,
+    take::{Parts, Won},
     timer::Timer,
     worker::Worker,
 };

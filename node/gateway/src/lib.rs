@@ -19,17 +19,14 @@ mod signed;
 mod route;
 
 // What providers keep, and the ids that lead there.
-mod batch;
-mod ids;
-mod pin;
-mod proof;
-mod stored;
+mod kept;
 
 mod attempt;
 mod embed;
 mod fetch;
 mod pick;
 mod prepare;
+mod take;
 
 mod array;
 mod inspect;
@@ -75,6 +72,6 @@ pub use explain::{Because, Candidate, Explanation, Question};
 pub use foresee::Foreseen;
 pub use gateway::{Gateway, HostSecrets, OpenError, Options};
 pub use headers::{Headers, Lines};
+pub use kept::{Act, Item};
 pub use realtime::Session;
-pub use stored::{Act, Item};
 pub use worker::Worker;

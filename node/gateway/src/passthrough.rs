@@ -4,7 +4,7 @@
 use crate::{
     Answer, Endpoint, Headers, RequestBody, Through,
     answer::{self, Content},
-    attempt::{self, FAULT_BYTES_MAX, backoff, joined, timed_out},
+    attempt::{self, FAULT_BYTES_MAX, backoff, timed_out},
     cause::{Failed, Next},
     flight::Flight,
     handle::{lost, stream_out},
@@ -15,6 +15,7 @@ use crate::{
     receive::collect,
     record::Outcome,
     relay::Relay,
+    take::{self, joined},
     timer::Timer,
     upstream::{self, Encoding, Head, Incoming, Outgoing},
     worker::ProviderLocal,
@@ -270,7 +271,7 @@ impl Passing<'_> {
             return Ok(Passed { head, queue: VecDeque::new(), body, failed: None });
         }
         let held = (self.flight.worker.budget().share(), self.settings.buffered_bytes_max);
-        let (queue, _, _held) = attempt::collect(self.timer, &mut body, FAULT_BYTES_MAX, held).await?;
+        let (queue, _, _held) = take::collect(self.timer, &mut body, FAULT_BYTES_MAX, held).await?;
         let codec = outbound(self.flight.record.endpoint.dialect());
         let mut fault = codec.decode_fault(head.status.as_u16(), &joined(queue.clone()));
         if let Some(kind) = &head.error_type {

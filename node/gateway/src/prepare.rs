@@ -5,11 +5,10 @@ use crate::{
     cause::{Failed, Next},
     embed::{self, Embeds},
     headers::Headers,
+    kept::{proof, stored},
     meter::Meter,
     pick::Picked,
-    proof,
     receive::Ask,
-    stored,
     upstream::Outgoing,
     worker::ProviderLocal,
 };

@@ -2,9 +2,8 @@
 
 use crate::{
     Endpoint,
-    pin::{Pin, elsewhere, pin},
+    kept::{Pin, elsewhere, pin, stored},
     receive::Ask,
-    stored,
 };
 use std::sync::Arc;
 use trestle_config::{Caller, Group, ResolvedTarget, Snapshot, Strategy, TargetConfig};

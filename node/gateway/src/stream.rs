@@ -5,7 +5,7 @@ use crate::{
     array::Array,
     cause::Failed,
     flight::Flight,
-    ids::Minter,
+    kept::Minter,
     upstream::{Broken, Incoming},
 };
 use bytes::{Bytes, BytesMut};

@@ -2,11 +2,12 @@
 
 use super::handshake;
 use crate::{
-    attempt::{self, Target, Walk, Won, timed_out},
+    attempt::{self, Target, Walk, timed_out},
     cause::{Failed, Next},
     pick::Picked,
     prepare::{self, AGENT},
     state::Slot,
+    take::Won,
     upstream::{self, Io, Outgoing, Switched},
 };
 use bytes::Bytes;

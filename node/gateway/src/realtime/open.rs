@@ -5,12 +5,13 @@ use super::{Session, handshake};
 use crate::{
     Answer, Endpoint, Headers, RequestLine,
     answer::{self, Content},
-    attempt::{Walk, Walked, Won},
+    attempt::{Walk, Walked},
     authenticate::authenticate,
     flight::Flight,
     handle::{client_id, lost},
     receive::Ask,
     route::plan,
+    take::Won,
     timer::Timer,
     worker::Worker,
 };

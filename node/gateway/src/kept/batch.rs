@@ -1,6 +1,6 @@
 //! The models of a batch: each must be the caller's to use, and one provider must have them all.
 
-use crate::stored::keeps;
+use super::stored::keeps;
 use bytes::Bytes;
 use std::{collections::HashMap, sync::Arc};
 use trestle_config::{Caller, ProviderConfig, ResolvedTarget, Snapshot, TargetConfig};

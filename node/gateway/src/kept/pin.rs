@@ -1,7 +1,8 @@
 //! Requests that go on with what one provider keeps: only the route that keeps it can serve them. No other target is
 //! tried, for that would lose the context in silence.
 
-use crate::{Endpoint, ids::Ids, receive::Ask};
+use super::Ids;
+use crate::{Endpoint, receive::Ask};
 use std::sync::Arc;
 use trestle_config::{Caller, Credential, ProviderConfig, ProviderKind, ResolvedTarget, Snapshot};
 use trestle_dialect::{

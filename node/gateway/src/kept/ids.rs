@@ -1,7 +1,7 @@
 //! Ids of vendors as clients get them: sealed with the route that keeps what they name, for their owner alone. So every
 //! node finds the way back, and nothing is kept here.
 
-use crate::pin::Pin;
+use super::Pin;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as BASE64};
 use bytes::Bytes;
 use ring::{

@@ -1,16 +1,14 @@
 //! Requests about what a provider keeps: an answer, a file, a batch. They name no model but an id, and the id says which
 //! route keeps it.
 
-use crate::{
-    Endpoint, RequestLine,
+use super::{
+    Ids, Pin,
     batch::Batch,
-    cause::Failed,
-    ids::Ids,
-    pin::{Pin, UNSEALED, ambiguous, sole_route},
-    prepare::Prepared,
-    receive::Ask,
-    route::Plan,
-    upstream::Outgoing,
+    pin::{UNSEALED, ambiguous},
+    sole_route,
+};
+use crate::{
+    Endpoint, RequestLine, cause::Failed, prepare::Prepared, receive::Ask, route::Plan, upstream::Outgoing,
 };
 use http::{Method, uri::PathAndQuery};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
