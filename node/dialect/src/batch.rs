@@ -1,10 +1,11 @@
-//! The models that the requests of a batch name, and other names for them. Each place is read so that no two readers can
-//! see different models.
+//! The models that the requests of a batch name, and other names for them; and what its requests used. Each place is read so
+//! that no two readers can see different models.
 
 use crate::{
-    Edits, Envelope, Refusal,
-    ir::Json,
+    Dialect, Edits, Envelope, Refusal,
+    ir::{Json, Usage},
     json::{Kind, Raw, Writer, offset_in},
+    outbound,
 };
 use bytes::Bytes;
 
@@ -47,6 +48,20 @@ fn add<T>(models: &mut Vec<T>, model: T, param: &str) -> Result<(), Refusal> {
     }
     models.push(model);
     Ok(())
+}
+
+/// What one request of a batch used, from its line in the results; `None` where that does not say.
+pub fn line_usage(line: &[u8]) -> Option<Usage> {
+    let line = Raw::parse(line).ok()?;
+    let of = |dialect, answer: Raw<'_>| {
+        let codec = outbound(dialect);
+        codec.usage(answer.get(codec.usage_member())?)
+    };
+    if let Some(message) = line.get("result").and_then(|result| result.get("message")) {
+        return of(Dialect::AnthropicMessages, message);
+    }
+    let answer = line.get("response")?.get("body")?;
+    of(Dialect::OpenAiChat, answer).or_else(|| of(Dialect::OpenAiResponses, answer))
 }
 
 /// Gives these models other names; `None` leaves one as it is. As many as `batch_models` found.

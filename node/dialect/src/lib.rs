@@ -41,7 +41,7 @@ mod body;
 mod dropped;
 pub mod embed;
 pub mod realtime;
-pub use batch::{batch_models, line_models, name_batch_models, named};
+pub use batch::{batch_models, line_models, line_usage, name_batch_models, named};
 
 mod routed;
 pub use routed::{carried_routes, mark_sealed, sealed_routes, unmark_carried, unmark_sealed};

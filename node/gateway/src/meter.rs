@@ -8,7 +8,7 @@ use trestle_dialect::{
     Dialect, Framing, Look, Outbound, Pictures, embed, frame,
     ir::Usage,
     json::{self, Raw},
-    media_usage, outbound,
+    line_usage, media_usage, outbound,
 };
 
 /// The usage of a large buffered answer is looked for in its last bytes.
@@ -25,6 +25,8 @@ pub(crate) enum Meter {
     Embeds(&'static dyn embed::Embeds),
     /// Of sound and pictures.
     Media,
+    /// Of the results of a batch, a request a line.
+    Lines,
 }
 
 /// The answer is not JSON.
@@ -39,6 +41,7 @@ impl Meter {
             Self::Dialect(codec) => Ok(member(codec.usage_member())?.and_then(|usage| codec.usage(usage))),
             Self::Embeds(codec) => Ok(member(codec.usage_member())?.and_then(|usage| codec.usage(usage))),
             Self::Media => Raw::parse(answer).map(media_usage).map_err(|_| NotJson),
+            Self::Lines => Ok(None),
         }
     }
 
@@ -48,6 +51,7 @@ impl Meter {
             Self::Dialect(codec) => codec.usage_in_tail(tail),
             Self::Embeds(codec) => codec.usage_in_tail(tail),
             Self::Media => outbound(Dialect::OpenAiChat).usage_in_tail(tail),
+            Self::Lines => None,
         }
     }
 
@@ -68,6 +72,13 @@ pub(crate) enum Tap {
         /// Counts the pictures.
         pictures: Option<Box<Pictures>>,
     },
+    /// Lines, each with what one request of a batch used.
+    Lines {
+        /// What is there of the present one; none of one that is too long.
+        line: Option<Vec<u8>>,
+        /// All together.
+        used: Option<Usage>,
+    },
     /// Events; without a reader they are not understood any more.
     Events {
         /// How they are told apart.
@@ -81,6 +92,9 @@ pub(crate) enum Tap {
 
 impl From<Meter> for Tap {
     fn from(meter: Meter) -> Self {
+        if let Meter::Lines = meter {
+            return Self::Lines { line: Some(Vec::new()), used: None };
+        }
         let pictures = meter.pictures().map(Box::new);
         Self::Tail { meters: SmallVec::from_iter([meter]), tail: VecDeque::new(), pictures }
     }
@@ -110,6 +124,20 @@ impl Tap {
                 keep_tail(tail, bytes);
                 true
             }
+            Self::Lines { line, used } => {
+                for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+                    match line {
+                        Some(line) if line.len() + part.len() <= EVENT_BYTES_MAX => {
+                            line.extend_from_slice(part)
+                        }
+                        _ => *line = None,
+                    }
+                    if part.ends_with(b"\n") {
+                        add(used, line.replace(Vec::new()).as_deref());
+                    }
+                }
+                true
+            }
             Self::Events { reader: None, .. } => true,
             Self::Events { framing, reader: Some(cutter), codecs } => {
                 let Ok(block) = cutter.feed(bytes.clone()) else {
@@ -131,7 +159,13 @@ impl Tap {
     }
 
     /// All has passed by.
-    pub(crate) fn end(&self, flight: &mut Flight) {
+    pub(crate) fn end(&mut self, flight: &mut Flight) {
+        if let Self::Lines { line, used } = self {
+            add(used, line.as_deref());
+            if let Some(used) = *used {
+                flight.usage(used);
+            }
+        }
         if let Self::Tail { meters, tail, pictures } = self {
             let tail: Vec<u8> = tail.iter().flatten().copied().collect();
             let told = meters.iter().find_map(|meter| meter.in_tail(&tail));
@@ -141,6 +175,13 @@ impl Tap {
                 flight.usage(usage);
             }
         }
+    }
+}
+
+/// Adds what a line says, if it says something.
+fn add(used: &mut Option<Usage>, line: Option<&[u8]>) {
+    if let Some(more) = line.and_then(line_usage) {
+        *used = Some(used.unwrap_or_default().plus(more));
     }
 }
 

@@ -72,7 +72,8 @@ impl Walk<'_> {
         if let Endpoint::Stored(_, act) = self.ask.endpoint
             && act.is_content()
         {
-            let (queue, length, meter) = (VecDeque::new(), length(&head), target.prepared.meter());
+            // The results of a batch; other files have no such lines.
+            let (queue, length, meter) = (VecDeque::new(), length(&head), Meter::Lines);
             return Ok(Won::Parts(Parts { queue, body, length, media_type: head.media_type, meter }));
         }
         match (self.ask.stream, head.is_events) {

@@ -248,7 +248,15 @@ async fn batches_of_anthropic_go_to_the_provider_that_has_their_models() {
     let got = send(&one, &format!("GET /v1/messages/batches/{kept}"), "").await;
     assert_eq!((id(&got), &got.json()["request_counts"]["succeeded"]), (kept.clone(), &json!(3)));
     assert_eq!(got.json()["results_url"], format!("/v1/messages/batches/{kept}/results"));
+    let before = bed.metric("trestle_tokens_total");
     let results = send(&one, &format!("GET /v1/messages/batches/{kept}/results"), "").await;
+    let text = results.text();
+    let used = text.lines().map(|line| {
+        let usage = serde_json::from_str::<Value>(line).unwrap()["result"]["message"]["usage"].clone();
+        usage["input_tokens"].as_u64().unwrap() + usage["output_tokens"].as_u64().unwrap()
+    });
+    let (used, counted) = (used.sum::<u64>() as f64, bed.metric("trestle_tokens_total") - before);
+    assert!(used > 0.0 && used == counted, "used {used}, counted {counted}: {}", results.text());
     assert_eq!((results.status, results.text().lines().count()), (StatusCode::OK, 3), "{}", results.text());
     assert_eq!(results.header("content-type"), "application/x-jsonl");
     for who in [client(&bed, "two"), client(&bed, "few")] {
