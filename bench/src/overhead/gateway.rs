@@ -54,6 +54,11 @@ pub(super) fn start(binary: &Path, upstream: SocketAddr, folder: &Path) -> anyho
     command.arg("serve").arg("--listen").arg(addr.to_string()).arg("--document").arg(&file);
     let log = std::fs::File::create(folder.join("out.log"))?;
     command.arg("--authoritative").arg("--data-dir").arg(&folder);
+    // Ids of what providers keep are looked for where they can be sealed.
+    command
+        .arg("--key-encryption-key")
+        .arg("env:TRESTLE_BENCH_KEK")
+        .env("TRESTLE_BENCH_KEK", "5a".repeat(32));
     command.env("TRESTLE_BENCH_UPSTREAM_KEY", "sk-mock").stdout(Stdio::from(log));
     let process = Process::start(&mut command, PROXY_CPU, &folder)?;
     let mut side = Side { name: "gateway", process, addresses: Addresses::one(addr) };

@@ -258,7 +258,7 @@ def test_tool_choice(anthropic_client, kind):
         messages=ask("call two tools"), tool_choice=single, **asked
     )
     if kind.vendor == "gemini":
-        assert "parallel_tool_calls" in raw.headers["x-trestle-dropped"]
+        assert "tool_choice.disable_parallel_tool_use" in raw.headers["x-trestle-dropped"]
     else:
         assert len(raw.parse().content) == 1
 

@@ -58,7 +58,9 @@ fn a_connection_carries_requests_and_then_a_session() {
     socket.close(Some(CloseFrame { code: CloseCode::Normal, reason: "".into() })).unwrap();
     while socket.read().is_ok() {}
     node.printed("\"endpoint\":\"realtime\",\"key\":\"tests\",\"model\":\"a/gpt-realtime\",\"target\":\"a/gpt-realtime\",\"status\":101,\"outcome\":\"ok\"");
-    node.printed("\"tokens\":{\"input\":40,\"output\":20,\"cache_read\":8}");
+    node.printed(
+        "\"tokens\":{\"input\":40,\"output\":20,\"cache_read\":8,\"audio_input\":24,\"audio_output\":14}",
+    );
     eventually("the connection to end", || {
         node.get("/metrics").body.contains("\ntrestle_connections 1\n").then_some(())
     });

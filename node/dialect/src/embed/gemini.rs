@@ -2,14 +2,14 @@
 
 use super::{
     Content, Embeds, Form, Input, Kind, Request, Response, Task, Vectors,
-    members::{attachments, bytes, check_count, names, no_truncation, no_user},
+    members::{attachments, bytes, check_count, names, no_truncation, no_user, unmodelled},
     response::cost,
     task::Word,
 };
 use crate::{
     Edits, Encoded, Envelope, Refusal, StreamContext, Target,
     body::Body,
-    dropped, edit,
+    edit,
     gemini::camel,
     ir::{Json, Text, Usage},
     json::{self, Raw, Writer, unescape},
@@ -333,7 +333,7 @@ fn encode_response(response: &Response, write: impl FnOnce(&[Json], &mut Writer)
         Writer::with_capacity(128 + vectors.iter().map(|vector| vector.bytes().len() + 16).sum::<usize>());
     out.begin_object();
     write(&vectors, &mut out);
-    dropped::attachments(&response.attachments, Form::Gemini.words(), "", &mut out, &mut dropped);
+    unmodelled(response, (Form::Gemini, &["embedding", "embeddings", USAGE]), &mut out, &mut dropped);
     if let Some(usage) = response.usage {
         out.key(USAGE);
         out.begin_object();

@@ -2,6 +2,7 @@
 
 use super::{Content, Form, Request, Response};
 use crate::{Refusal, body::Body, dropped, json::Writer};
+use std::collections::HashSet;
 
 /// The names of members, as a refusal or `x-trestle-dropped` tells them. Empty where the form has none.
 pub(super) struct Names {
@@ -91,16 +92,17 @@ pub(super) fn attachments(request: &Request, own: Form, body: &mut Body<'_>) {
     }
 }
 
-/// Writes the members of an answer that are not modelled, but for those in `own`, which the form writes itself: the models
-/// on Bedrock share their words and not their members.
+/// Writes the members of an answer that are not modelled, each once, but for those in `own`, which the form writes itself:
+/// the models on Bedrock share their words and not their members.
 pub(super) fn unmodelled(
     response: &Response,
     (form, own): (Form, &[&str]),
     out: &mut Writer,
     dropped: &mut Vec<String>,
 ) {
+    let mut written = HashSet::new();
     for attachment in &response.attachments {
-        if own.iter().any(|name| attachment.name.is(name)) {
+        if own.iter().any(|name| attachment.name.is(name)) || !written.insert(attachment.name.escaped()) {
             dropped::note(dropped, attachment.name.plain());
         } else {
             dropped::attachments(std::slice::from_ref(attachment), form.words(), "", out, dropped);

@@ -2,14 +2,13 @@
 
 use super::{
     Content, Embeds, Form, Input, Kind, Request, Response, Task, Truncation, Vectors,
-    members::{attachments, bytes, check_count, no_task, no_titles, no_truncation},
+    members::{attachments, bytes, check_count, no_task, no_titles, no_truncation, unmodelled},
     response::cost,
     task::Word,
 };
 use crate::{
     Encoded, Envelope, Refusal, StreamContext, Target,
     body::Body,
-    dropped,
     ir::Usage,
     json::{self, Raw, Writer, unescape},
     read::{self, Path, ROOT},
@@ -249,7 +248,7 @@ fn encode_response(
         out.key("id");
         out.text(&response.id);
     }
-    dropped::attachments(&response.attachments, FORM.words(), "", &mut out, &mut dropped);
+    unmodelled(response, (FORM, &["object", "data", "model", "id", "usage"]), &mut out, &mut dropped);
     // Clients rely on it; who does not know the count counts none.
     let tokens = response.usage.map_or(0, |usage| usage.input);
     out.key("usage");
