@@ -99,11 +99,17 @@ impl Case {
             |name: &str| sent.get_all(name).iter().map(|value| value.to_str().unwrap()).collect::<Vec<_>>();
         let body = self.body.concat();
         let now = UNIX_EPOCH + Duration::from_secs(self.now);
-        let request = || Received { method: "POST", target: &self.path, headers: &headers, body: &body, now };
+        let request = || Received {
+            method: self.method.as_str(),
+            target: &self.path,
+            headers: &headers,
+            body: &body,
+            now,
+        };
         let check = |secret: &str, request: Received<'_>| signature.check(&Secret::new(secret), &request);
         assert_eq!(check(SECRET, request()), Ok(()), "{}", self.path);
         assert!(check("other", request()).is_err());
-        assert!(check(SECRET, Received { method: "GET", ..request() }).is_err());
+        assert!(check(SECRET, Received { method: "PUT", ..request() }).is_err());
         assert!(check(SECRET, Received { body: b"other", ..request() }).is_err());
         let other = format!("{}x", self.path);
         assert!(check(SECRET, Received { target: &other, ..request() }).is_err());
