@@ -6,7 +6,7 @@ use crate::{
     budget::Held,
     cause::{Failed, Next},
     inspect,
-    kept::{Minter, route_mark, sole_route},
+    kept::{Ids, Minter, route_mark, sole_route},
     meter::{Meter, NotJson},
     pick::Picked,
     realtime::Link,
@@ -146,7 +146,13 @@ impl Walk<'_> {
         };
         let provider = Arc::clone(&target.config.provider);
         // The built-in mock keeps nothing.
-        let ids = self.ask.ids.clone().filter(|_| matches!(provider.kind, ProviderKind::Remote(_)))?;
+        if !matches!(provider.kind, ProviderKind::Remote(_)) {
+            return None;
+        }
+        // Made only here, where few requests come to: keys have to be set up for it.
+        let flight = &self.flight;
+        let made = || Ids::of(&flight.worker.snapshot(), flight.record.caller.as_deref()).map(Arc::new);
+        let ids = self.ask.ids.clone().or_else(made)?;
         Some(Minter { ids, stored, provider, credential: Arc::clone(&picked.credential) })
     }
 

@@ -78,12 +78,12 @@ fn continued_answer(snapshot: &Snapshot, caller: Option<&Caller>, ask: &mut Ask)
     ) {
         return Ok(());
     }
-    ask.ids = Ids::of(snapshot, caller).map(Arc::new);
     let Continued { response, conversation } = continued(&ask.envelope);
     // Other dialects refuse both in their own words.
     if (response.is_none() && !conversation) || !is_kept_somewhere(snapshot, &ask.model) {
         return Ok(());
     }
+    ask.ids = Ids::of(snapshot, caller).map(Arc::new);
     // Ids of conversations are not sealed: they do not come from here.
     if conversation {
         sole_route(snapshot)
