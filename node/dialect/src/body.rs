@@ -2,7 +2,7 @@
 
 use crate::{
     Dialect, Encoded, Refusal, Target, dropped, foreign,
-    ir::{Attachment, Text, ToolKind},
+    ir::{Attachment, Request, Text, ToolChoice, ToolKind},
     json::Writer,
 };
 
@@ -76,6 +76,33 @@ impl<'a> Body<'a> {
             Some(name) if self.member(&name) => self.out.json(&attachment.value),
             Some(_) => {}
             None => self.drop(attachment.name.plain()),
+        }
+    }
+
+    /// Writes which tool to use, and whether several at once, as both dialects of OpenAI do; `named` writes how one is named.
+    pub(crate) fn openai_choice(&mut self, request: &Request, own: Dialect, named: fn(&mut Writer, &Text)) {
+        match &request.tool_choice {
+            None => {}
+            Some(ToolChoice::Opaque(dialect, _)) if *dialect != own => self.drop("tool_choice"),
+            Some(choice) if self.member("tool_choice") => match choice {
+                ToolChoice::Auto => self.out.string("auto"),
+                ToolChoice::None => self.out.string("none"),
+                ToolChoice::Required => self.out.string("required"),
+                ToolChoice::Named(name) => {
+                    self.out.begin_object();
+                    self.out.key("type");
+                    self.out.string("function");
+                    named(&mut self.out, name);
+                    self.out.end_object();
+                }
+                ToolChoice::Opaque(_, json) => self.out.json(json),
+            },
+            Some(_) => {}
+        }
+        if let Some(parallel) = request.parallel_tools
+            && self.member("parallel_tool_calls")
+        {
+            self.out.bool(parallel);
         }
     }
 

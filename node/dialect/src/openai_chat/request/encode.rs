@@ -5,7 +5,7 @@ use crate::{
     Dialect, Encoded, MaxTokensMember, Refusal, Target,
     body::Body,
     dropped, foreign,
-    ir::{Attachment, OutputFormat, Reasoning, Request, Tool, ToolChoice, ToolKind},
+    ir::{Attachment, OutputFormat, Reasoning, Request, Tool, ToolKind},
 };
 
 const SELF: Dialect = Dialect::OpenAiChat;
@@ -129,33 +129,13 @@ fn write_tools(body: &mut Body<'_>, request: &Request) -> Result<(), Refusal> {
         }
         body.out.end_array();
     }
-    match &request.tool_choice {
-        None => {}
-        Some(ToolChoice::Opaque(dialect, _)) if *dialect != SELF => body.drop("tool_choice"),
-        Some(choice) if body.member("tool_choice") => match choice {
-            ToolChoice::Auto => body.out.string("auto"),
-            ToolChoice::None => body.out.string("none"),
-            ToolChoice::Required => body.out.string("required"),
-            ToolChoice::Named(name) => {
-                body.out.begin_object();
-                body.out.key("type");
-                body.out.string("function");
-                body.out.key("function");
-                body.out.begin_object();
-                body.out.key("name");
-                body.out.text(name);
-                body.out.end_object();
-                body.out.end_object();
-            }
-            ToolChoice::Opaque(_, json) => body.out.json(json),
-        },
-        Some(_) => {}
-    }
-    if let Some(parallel) = request.parallel_tools
-        && body.member("parallel_tool_calls")
-    {
-        body.out.bool(parallel);
-    }
+    body.openai_choice(request, SELF, |out, name| {
+        out.key("function");
+        out.begin_object();
+        out.key("name");
+        out.text(name);
+        out.end_object();
+    });
     Ok(())
 }
 
