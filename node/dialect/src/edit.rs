@@ -6,8 +6,6 @@ use crate::{
     json::{Kind, Raw, Writer},
 };
 use bytes::Bytes;
-use memchr::memmem::Finder;
-use std::sync::LazyLock;
 
 /// Sets the model and takes out what is ours. The common case; reads no message.
 pub(crate) fn model(envelope: &Envelope, target: &Target<'_>, edits: &mut Edits) {
@@ -17,12 +15,6 @@ pub(crate) fn model(envelope: &Envelope, target: &Target<'_>, edits: &mut Edits)
         edits.set(envelope, "model", string(target.model));
     }
     edits.remove(envelope, "fallbacks");
-}
-
-/// Whether the body may hold something that was carried through the client for another vendor (`ir::Sealed`).
-pub(crate) fn may_carry(envelope: &Envelope) -> bool {
-    static CARRIED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"trestle:"));
-    CARRIED.find(envelope.body()).is_some()
 }
 
 /// Top-level quirks and parameters, last of all: parameters win.

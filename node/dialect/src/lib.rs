@@ -19,7 +19,7 @@ mod failure;
 pub use failure::{Attempt, Category, Failure, Fault, Refusal, RefusalKind};
 
 mod hints;
-pub use hints::may_need;
+pub use hints::{Word, may_need};
 
 mod model_list;
 pub use model_list::{ListedModel, model_info, model_list};

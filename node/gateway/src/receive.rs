@@ -355,7 +355,8 @@ pub(crate) fn keep(held: &mut Held, bytes: usize, settings: &Settings) -> Result
     })
 }
 
-/// Reads the whole body: each byte is copied at most once, none where it comes in one piece.
+/// Reads the whole body: each byte is copied at most once, none where it comes in one piece, and up to `TRUSTED` twice
+/// where more was announced.
 pub(crate) async fn collect(
     settings: &Settings,
     mut intake: Intake,
@@ -376,7 +377,11 @@ pub(crate) async fn collect(
         if all.is_empty() {
             // Where the first piece has room for the rest already, it is not copied.
             all = BytesMut::from(std::mem::take(&mut first));
-            all.reserve(length.min(TRUSTED).max(taken * 2).saturating_sub(all.len() as u64) as usize);
+        }
+        if all.capacity() - all.len() < data.len() {
+            // Who has sent as much as is trusted is believed the rest.
+            let whole = if taken < TRUSTED { length.min(TRUSTED) } else { length };
+            all.reserve((whole.max(taken) - all.len() as u64) as usize);
         }
         all.extend_from_slice(&data);
     }

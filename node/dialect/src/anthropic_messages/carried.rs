@@ -2,7 +2,7 @@
 //! back the reasoning and the proofs of whoever answered before, and this vendor refuses what it did not write.
 
 use crate::{
-    Dialect, Edits, Envelope, dropped, edit,
+    Dialect, Edits, Envelope, Word, dropped,
     ir::Sealed,
     json::{Raw, Writer},
 };
@@ -10,9 +10,9 @@ use bytes::Bytes;
 
 const SELF: Dialect = Dialect::AnthropicMessages;
 
-/// Takes it out, if there is any. Most bodies are only searched for the word with which it begins.
+/// Takes it out, if there is any. Most bodies have nothing that begins like it.
 pub(super) fn remove(envelope: &Envelope, edits: &mut Edits, dropped: &mut Vec<String>) {
-    let messages = envelope.get("messages").filter(|_| edit::may_carry(envelope));
+    let messages = envelope.get("messages").filter(|_| envelope.may_have(Word::Carried));
     let Some(messages) = messages else { return };
     let owner = envelope.body();
     let mut out = Writer::with_capacity(messages.bytes().len());

@@ -1,6 +1,7 @@
 //! A request body, checked once, and the spans of its top-level members.
 
 use crate::{
+    hints::{Hints, Word},
     ir::Text,
     json::{Error, ErrorKind, Member, Names, Raw, Scan, shown},
 };
@@ -18,6 +19,7 @@ pub struct Envelope {
     /// Where the opening brace is.
     open: usize,
     members: Vec<Span>,
+    hints: Hints,
 }
 
 /// Where a member is: the inside of its name, and its value.
@@ -48,8 +50,9 @@ impl Envelope {
             more = scan.next_member()?;
         }
         scan.end()?;
+        let hints = scan.hints();
         drop(names);
-        Ok(Self { body, open, members })
+        Ok(Self { body, open, members, hints })
     }
 
     /// The body as it came.
@@ -65,6 +68,16 @@ impl Envelope {
     /// A top-level member's string, sharing the body's memory.
     pub fn text(&self, name: &str) -> Option<Text> {
         self.get(name)?.text(&self.body)
+    }
+
+    /// False only if a word stands nowhere as a name or value.
+    pub fn may_have(&self, word: Word) -> bool {
+        self.hints.has(word)
+    }
+
+    /// What its strings tell.
+    pub(crate) fn hints(&self) -> Hints {
+        self.hints
     }
 
     /// The top-level members in order.

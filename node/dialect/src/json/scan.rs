@@ -1,6 +1,7 @@
 //! Checks bytes against the grammar of RFC 8259, strictly and without recursion.
 
 use super::{Error, ErrorKind, string};
+use crate::hints::Hints;
 use std::ops::Range;
 
 /// Containers within each other, the outermost included.
@@ -13,6 +14,7 @@ pub(crate) struct Scan<'a> {
     /// One bit for each open container, the innermost lowest: 1 is an object.
     objects: u128,
     depth: u32,
+    hints: Hints,
 }
 
 impl<'a> Scan<'a> {
@@ -22,7 +24,7 @@ impl<'a> Scan<'a> {
             let at = simdutf8::compat::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);
             return Err(Error::new(ErrorKind::Utf8, bytes, at));
         }
-        let mut scan = Self { bytes, at: 0, objects: 0, depth: 0 };
+        let mut scan = Self { bytes, at: 0, objects: 0, depth: 0, hints: Hints::default() };
         if bytes.starts_with(b"\xef\xbb\xbf") {
             return Err(scan.wrong("a byte-order mark is not allowed before JSON"));
         }
@@ -33,6 +35,11 @@ impl<'a> Scan<'a> {
     /// The offset of the next byte.
     pub(crate) fn at(&self) -> usize {
         self.at
+    }
+
+    /// What the strings so far tell.
+    pub(crate) fn hints(&self) -> Hints {
+        self.hints
     }
 
     /// Checks that only white space follows.
@@ -164,6 +171,7 @@ impl<'a> Scan<'a> {
     fn string(&mut self) -> Result<(), Error> {
         match string::checked_end(self.bytes, self.at + 1) {
             Some(end) => {
+                self.hints.note(self.bytes.get(self.at + 1..end - 1).unwrap_or_default());
                 self.at = end;
                 Ok(())
             }

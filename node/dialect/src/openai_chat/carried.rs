@@ -3,15 +3,15 @@
 
 use super::request::THINKING;
 use crate::{
-    Edits, Envelope, dropped, edit,
+    Edits, Envelope, Word, dropped,
     ir::Sealed,
     json::{Raw, Writer},
 };
 use bytes::Bytes;
 
-/// Takes it out, if there is any. Most bodies are only searched for the word with which it begins.
+/// Takes it out, if there is any. Most bodies have nothing that begins like it.
 pub(super) fn remove(envelope: &Envelope, edits: &mut Edits, dropped: &mut Vec<String>) {
-    let messages = envelope.get("messages").filter(|_| edit::may_carry(envelope));
+    let messages = envelope.get("messages").filter(|_| envelope.may_have(Word::Carried));
     let owner = envelope.body();
     for message in messages.into_iter().flat_map(Raw::elements) {
         let Some(list) = message.get("thinking_blocks") else { continue };

@@ -2,11 +2,10 @@
 
 use super::carried;
 use crate::{
-    Edits, Envelope, MaxTokensMember, Target, dropped, edit,
+    Edits, Envelope, MaxTokensMember, Target, Word, dropped, edit,
     ir::Json,
     json::{Raw, Writer},
 };
-use memchr::memmem;
 
 /// The edits for the target, and the members that quirks took out.
 pub(super) fn edit(envelope: &Envelope, target: &Target<'_>) -> (Edits, Vec<String>) {
@@ -73,8 +72,7 @@ fn rename_limit(envelope: &Envelope, from: &str, to: &str, edits: &mut Edits) {
 }
 
 fn developer_to_system(envelope: &Envelope, edits: &mut Edits) {
-    // The word stands in few bodies, and looking for it costs less than reading all messages.
-    if memmem::find(envelope.body(), b"developer").is_none() {
+    if !envelope.may_have(Word::Developer) {
         return;
     }
     for message in envelope.get("messages").into_iter().flat_map(Raw::elements) {

@@ -2,17 +2,13 @@
 
 use super::output::OUR_REASONING;
 use crate::{
-    Edits, Envelope, Quirks, Target, dropped, edit,
+    Edits, Envelope, Quirks, Target, Word, dropped, edit,
     ir::{Json, Text},
     json::{Kind, Member, Raw, Writer, unescape},
 };
-use memchr::memmem;
 
 /// Begins the proof of another vendor, which a client carries for it (see `Sealed`).
 const FOREIGN: &[u8] = b"\"trestle:";
-
-/// Stands in that, and in the ids of reasoning of other vendors.
-const OURS: &[u8] = b"trestle";
 
 /// The edits for the target, and the members that quirks took out.
 pub(super) fn edit(envelope: &Envelope, target: &Target<'_>) -> (Edits, Vec<String>) {
@@ -35,12 +31,10 @@ struct Change {
 }
 
 fn items(envelope: &Envelope, quirks: &Quirks, edits: &mut Edits, dropped: &mut Vec<String>) {
-    // The words stand in few bodies, and looking for them costs less than reading all items.
-    let has = |word: &[u8]| memmem::find(envelope.body(), word).is_some();
     let change = Change {
-        roles: !quirks.developer_role && has(b"developer"),
+        roles: !quirks.developer_role && envelope.may_have(Word::Developer),
         flatten: quirks.flatten_content,
-        foreign: has(OURS),
+        foreign: envelope.may_have(Word::Carried),
     };
     if !(change.roles || change.flatten || change.foreign) {
         return;

@@ -9,6 +9,7 @@ mod events;
 mod items;
 mod logprobs;
 mod output;
+pub(crate) use output::OUR_REASONING;
 mod parts;
 mod proof;
 mod request;

@@ -97,7 +97,7 @@ pub(super) fn answer(out: &mut Writer, head: &Head, state: State<'_>, items: imp
 }
 
 /// The id of reasoning that this vendor did not make begins so: the vendor would look for it and refuse it.
-pub(super) const OUR_REASONING: &str = "rs_trestle";
+pub(crate) const OUR_REASONING: &str = "rs_trestle";
 
 /// The id of an item: unique in the conversation, and in the form and length that the vendor accepts, should the item
 /// be sent to it.

@@ -6,7 +6,7 @@ use crate::{Endpoint, receive::Ask};
 use std::sync::Arc;
 use trestle_config::{Caller, Credential, ProviderConfig, ProviderKind, ResolvedTarget, Snapshot};
 use trestle_dialect::{
-    Dialect, Envelope, Refusal, RefusalKind, Stored,
+    Dialect, Envelope, Refusal, RefusalKind, Stored, Word,
     stored::{Continued, PREVIOUS, continued, with_files},
 };
 use trestle_provider::Operation;
@@ -39,7 +39,7 @@ fn named_files(snapshot: &Snapshot, caller: Option<&Caller>, ask: &mut Ask) -> R
         Endpoint::Generate(Dialect::OpenAiChat | Dialect::OpenAiResponses)
             | Endpoint::Pass(Operation::ResponseTokens)
     );
-    if !openai || snapshot.derived.is_none() {
+    if !openai || snapshot.derived.is_none() || !ask.envelope.may_have(Word::FileId) {
         return Ok(());
     }
     let (mut ids, mut pins) = (ask.ids.clone(), Vec::new());

@@ -5,7 +5,7 @@ use crate::{pick::is_usable, receive::Ask, worker::ProviderLocal};
 use sha2::{Digest, Sha256};
 use std::{fmt::Write, sync::Arc};
 use trestle_config::{Credential, ProviderConfig};
-use trestle_dialect::{Envelope, carried_routes, ir, sealed_routes, unmark_carried, unmark_sealed};
+use trestle_dialect::{Envelope, Word, carried_routes, ir, sealed_routes, unmark_carried, unmark_sealed};
 
 /// The name of a route in what clients carry: 64 bits of a hash tell it from others and say nothing of it.
 pub(crate) fn route_mark(provider: &ProviderConfig, credential: &Credential) -> String {
@@ -26,6 +26,9 @@ pub(crate) fn own(
     provider: &ProviderConfig,
     local: &ProviderLocal,
 ) -> Option<(Envelope, Arc<Credential>)> {
+    if !ask.envelope.may_have(Word::EncryptedContent) {
+        return None;
+    }
     let body = ask.envelope.body();
     let (mark, key) = key_of(&sealed_routes(body), ask, (provider, local))?;
     // It was checked before, and only text in it is shorter now.
