@@ -21,6 +21,9 @@ pub use failure::{Attempt, Category, Failure, Fault, Refusal, RefusalKind};
 mod hints;
 pub use hints::{Word, may_need};
 
+mod output_bound;
+pub use output_bound::{OutputBound, lower_output, output_bound};
+
 mod model_list;
 pub use model_list::{ListedModel, model_info, model_list};
 
