@@ -119,14 +119,19 @@ pub enum Word {
     EncryptedContent = 1 << 1,
     /// The role of who made the application.
     Developer = 1 << 2,
+    /// The mark of what is to be written to a cache.
+    Cache = 1 << 4,
     /// What a client carries for another vendor (`ir::Sealed`), or an id of ours that says so.
     Carried = 1 << 3,
 }
 
-const WORDS: [(&str, Word); 3] = [
+const WORDS: [(&str, Word); 6] = [
     ("file_id", Word::FileId),
     ("encrypted_content", Word::EncryptedContent),
     ("developer", Word::Developer),
+    ("cache_control", Word::Cache),
+    ("cachePoint", Word::Cache),
+    ("prompt_cache_retention", Word::Cache),
 ];
 
 /// What strings begin with that a client carries for another vendor.
