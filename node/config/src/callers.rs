@@ -1,7 +1,7 @@
 //! Who may ask: by the hash of their key for requests, by name for changes. In shards that snapshots share, so that a
 //! change of one caller copies one shard of each table and not 100,000 entries.
 
-use crate::pattern;
+use crate::{Access, Limit, Limits, pattern};
 use std::{
     borrow::Borrow,
     collections::{HashMap, HashSet},
@@ -18,7 +18,7 @@ type ByHash = HashMap<[u8; 32], Arc<Caller>, BuildHasherDefault<FirstBytes>>;
 type ByName = HashSet<Named>;
 
 /// Who asks.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub struct Caller {
     /// The key's name in the document.
     pub name: Box<str>,
@@ -34,6 +34,28 @@ pub struct Caller {
     pub strict: bool,
     /// Refused from then on.
     pub expires_at: Option<SystemTime>,
+    /// The customer that it belongs to, by itself or through its team.
+    pub customer: Option<Arc<str>>,
+    /// The team that it belongs to, by itself or through its user.
+    pub team: Option<Arc<str>>,
+    /// The user whose key it is.
+    pub user: Option<Arc<str>>,
+    /// Its own, its user's, its team's and its customer's.
+    pub tags: Arc<[Box<str>]>,
+    /// Limits of its customer, team and user, and its own: in that order, which is that of charging.
+    pub limits: Limits,
+    /// Its limits at single providers, by the name of the provider.
+    pub provider_limits: Arc<[(Box<str>, Limits)]>,
+    /// From where and to where it may ask, and with which headers.
+    pub access: Access,
+}
+
+impl Caller {
+    /// Its limits at a provider.
+    pub fn limits_at(&self, provider: &str) -> &[Arc<Limit>] {
+        let found = self.provider_limits.iter().find(|(name, _)| **name == *provider);
+        found.map_or(&[], |(_, limits)| limits)
+    }
 }
 
 /// What a caller may use.
@@ -208,15 +230,8 @@ mod tests {
             name: name.into(),
             hash: [hash; 32],
             previous: previous.map(|byte| [byte; 32]),
-            grants: Grants::default(),
-            disabled: false,
-            strict: false,
-            expires_at: None,
+            ..Caller::default()
         })
-    }
-
-    fn former(caller: &Caller) -> Caller {
-        Caller { name: caller.name.clone(), grants: Grants::default(), ..*caller }
     }
 
     fn name_of(callers: &Callers, hash: u8) -> Option<&str> {
@@ -262,7 +277,7 @@ mod tests {
         let mut callers = Callers::default();
         let rotated = caller("a", 1, Some(9));
         callers.insert(&rotated).unwrap();
-        callers.insert_previous([9; 32], former(&rotated));
+        callers.insert_previous([9; 32], Caller::clone(&rotated));
         assert_eq!(name_of(&callers, 9), Some("a"));
         // A key in use wins, whichever came first, and stays when the other goes.
         callers.insert(&caller("b", 9, None)).unwrap();

@@ -31,6 +31,12 @@ mod pattern;
 mod passthrough;
 pub use passthrough::{NotAllowed, Passthrough};
 
+mod limit;
+pub use limit::{AtLimit, Limit, Limits, Measure, Mode, OnShort, Override, Owner, OwnerKind};
+
+mod access;
+pub use access::{Access, Network, RequiredHeader};
+
 mod callers;
 pub use callers::{Caller, Callers, FirstBytes, Grants};
 

@@ -1,7 +1,7 @@
 //! What a model name of a client means.
 
 use crate::{
-    Grants, Group, ProviderConfig, ResolvedTarget, Snapshot, Strategy, TargetConfig, snapshot::Listed,
+    Grants, Group, Limits, ProviderConfig, ResolvedTarget, Snapshot, Strategy, TargetConfig, snapshot::Listed,
 };
 use std::sync::Arc;
 
@@ -85,6 +85,7 @@ impl Snapshot {
             strategy: group.strategy,
             targets: group.targets.iter().map(with_run).collect(),
             fallbacks: group.fallbacks.iter().map(with_run).collect(),
+            limits: Arc::clone(&group.limits),
         })))
     }
 
@@ -110,6 +111,7 @@ impl Snapshot {
                 strategy: Strategy::Ordered,
                 targets,
                 fallbacks: Vec::new(),
+                limits: Limits::default(),
             }))),
         }
     }

@@ -1,6 +1,6 @@
 //! What requests read: compiled, immutable, cheap to look things up in.
 
-use crate::{Callers, MockFaults, OnDisconnect, Passthrough, Settings, Strategy};
+use crate::{Callers, Limits, MockFaults, OnDisconnect, Passthrough, Settings, Strategy};
 use http::{HeaderName, HeaderValue};
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use trestle_catalog::{Catalog, Model};
@@ -79,6 +79,8 @@ pub struct ProviderConfig {
     pub times: TimeLimits,
     /// Retries.
     pub retries: RetryPolicy,
+    /// What may be used of it by all together.
+    pub limits: Limits,
     /// A certificate authority in PEM, trusted beside the public ones.
     pub tls_ca: Option<Arc<str>>,
     /// The name to expect in the certificate, if it is not the host.
@@ -139,6 +141,8 @@ pub struct Group {
     /// Other groups are resolved to their targets (in order of weight, or as written where the group is `ordered`) and
     /// what these fall back to; at most 256.
     pub fallbacks: Vec<Arc<TargetConfig>>,
+    /// What may be used of it by all together.
+    pub limits: Limits,
 }
 
 /// A provider and one of its models, with what is set for it.

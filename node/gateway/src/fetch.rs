@@ -55,6 +55,7 @@ fn strangers() -> ProviderConfig {
             total: TIME_MAX,
         },
         retries: RetryPolicy { max: 0, backoff: Duration::ZERO, backoff_max: Duration::ZERO },
+        limits: Default::default(),
         tls_ca: None,
         tls_server_name: None,
         http2_prior_knowledge: false,

@@ -47,7 +47,8 @@ pub(super) fn compile(
     let Some(hash) = hash_of(&key.value, secrets, &path, findings) else { return };
     let previous = former.map(|(hash, _)| hash).filter(|previous| *previous != hash);
     let (disabled, strict) = (key.disabled, key.strict);
-    let caller = Caller { name: name.into(), hash, previous, grants, disabled, strict, expires_at };
+    let name = name.into();
+    let caller = Caller { name, hash, previous, grants, disabled, strict, expires_at, ..Caller::default() };
     let caller = Arc::new(caller);
     if let Err(other) = callers.insert(&caller) {
         findings.problem(&path, format!("is the same key as that of `{}`; give each its own", other.name));
@@ -55,8 +56,7 @@ pub(super) fn compile(
     }
     if let (Some(previous), Some((_, until))) = (previous, former) {
         let expires_at = Some(caller.expires_at.map_or(until, |at| at.min(until)));
-        let (name, grants) = (caller.name.clone(), caller.grants.clone());
-        callers.insert_previous(previous, Caller { name, grants, expires_at, ..*caller });
+        callers.insert_previous(previous, Caller { expires_at, ..Caller::clone(&caller) });
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Providers, check_name, target};
 use crate::{
-    Fallback, Group, ModelGroup, ProviderConfig, Strategy, TargetConfig, path::Path, problem::Findings,
-    resolve::STAR, snapshot::Listed, suggest::did_you_mean,
+    Fallback, Group, Limits, ModelGroup, ProviderConfig, Strategy, TargetConfig, path::Path,
+    problem::Findings, resolve::STAR, snapshot::Listed, suggest::did_you_mean,
 };
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -83,7 +83,9 @@ pub(super) fn compile(
                 .entry(target.name.clone())
                 .or_insert_with(|| Arc::new(listed(&target.provider, &target.model)));
         }
-        let group = Group { name: name.as_str().into(), strategy: entry.strategy, targets, fallbacks };
+        let limits = Limits::default();
+        let group =
+            Group { name: name.as_str().into(), strategy: entry.strategy, targets, fallbacks, limits };
         groups.insert(group.name.clone(), Arc::new(group));
     }
     let mut patterns: Vec<_> =
