@@ -1,0 +1,210 @@
+//! What is told of a limit that has no room: which, of whom, what is left, when there is room again.
+
+use std::{fmt::Write, time::Duration};
+use trestle_config::{Limit, Measure, OwnerKind};
+use trestle_counters::{Refused, Window};
+use trestle_dialect::{Refusal, RefusalKind};
+
+/// A retry is not asked for later than this, however long a window is: limits are raised by people meanwhile.
+const RETRY_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// A limit that has no room for a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// The word for logs and metrics.
+    pub(crate) cause: &'static str,
+    /// For the client.
+    pub(crate) message: String,
+    /// When there is room again, if time makes room.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl Reached {
+    /// What refused an amount.
+    pub(crate) fn new(limit: &Limit, refused: &Refused, (asked, now_ms): (u64, u64)) -> Self {
+        let most = limit.amount_at(limit.window.id_at(now_ms));
+        let mut message = format!("the {}: ", named(limit));
+        let _ = match limit.measure {
+            Measure::Concurrent => write!(message, "{most} requests run already"),
+            _ if refused.left == 0 => {
+                write!(message, "{} {} are used up", amount(limit, most), over(limit.window))
+            }
+            _ => write!(
+                message,
+                "{} of {} {} are left, and this request may take {}",
+                amount(limit, refused.left),
+                amount(limit, most),
+                over(limit.window),
+                amount(limit, asked),
+            ),
+        };
+        let wait = refused.retry_at_ms.map(|at| Duration::from_millis(at.saturating_sub(now_ms)));
+        match (wait, refused.resets_at_ms) {
+            _ if limit.measure == Measure::Concurrent => {}
+            (Some(wait), _) => {
+                let _ = write!(message, "; there is room again at {}", time(now_ms, wait));
+            }
+            (None, Some(resets)) => {
+                let wait = Duration::from_millis(resets.saturating_sub(now_ms));
+                let reset = time(now_ms, wait);
+                let _ = write!(message, "; it is more than the whole limit, which resets at {reset}");
+            }
+            (None, None) => {}
+        }
+        let cause = if limit.measure == Measure::NanoUsd { "budget_exceeded" } else { "limit_reached" };
+        Self { cause, message, retry_after: wait.map(|wait| wait.clamp(Duration::from_secs(1), RETRY_MAX)) }
+    }
+
+    /// What a strict limit cannot bound.
+    pub(crate) fn unbounded(limit: &Limit, why: &str) -> Self {
+        let cause = if limit.measure == Measure::NanoUsd { "budget_exceeded" } else { "limit_reached" };
+        let message = format!("the {} is strict, and {why}", named(limit));
+        Self { cause, message, retry_after: None }
+    }
+
+    /// As a refusal of the whole request.
+    pub(crate) fn refusal(&self) -> Refusal {
+        let kind = if self.cause == "budget_exceeded" {
+            RefusalKind::BudgetExceeded
+        } else {
+            RefusalKind::RateLimited
+        };
+        let mut refusal = Refusal::new(kind, self.message.clone());
+        refusal.retry_after = self.retry_after.or(refusal.retry_after);
+        refusal
+    }
+}
+
+/// `limit requests/1m of team growth`.
+pub(crate) fn named(limit: &Limit) -> String {
+    let what = if limit.measure == Measure::NanoUsd { "budget" } else { "limit" };
+    let owner = &limit.owner;
+    let name = match owner.kind {
+        OwnerKind::KeyProvider => owner.name.replacen('@', " at ", 1),
+        _ => owner.name.to_string(),
+    };
+    format!("{what} `{}` of {} `{name}`", limit.name, owner_word(owner.kind))
+}
+
+/// The word for a kind of owner.
+pub(crate) const fn owner_word(kind: OwnerKind) -> &'static str {
+    match kind {
+        OwnerKind::Customer => "customer",
+        OwnerKind::Team => "team",
+        OwnerKind::User => "user",
+        OwnerKind::Key | OwnerKind::KeyProvider => "key",
+        OwnerKind::Model => "model",
+        OwnerKind::Provider => "provider",
+    }
+}
+
+/// The word for a measure.
+pub(crate) const fn measure_word(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Requests => "requests",
+        Measure::InputTokens => "input_tokens",
+        Measure::OutputTokens => "output_tokens",
+        Measure::Tokens => "tokens",
+        Measure::Concurrent => "concurrent",
+        Measure::NanoUsd => "usd",
+    }
+}
+
+fn over(window: Window) -> String {
+    match window {
+        Window::Standing => "at once".to_owned(),
+        Window::Calendar(_) => format!("in this {window}"),
+        Window::Rolling(rolling) => {
+            format!("in {}", humantime::format_duration(Duration::from_millis(rolling.length_ms())))
+        }
+    }
+}
+
+fn amount(limit: &Limit, amount: u64) -> String {
+    match limit.measure {
+        Measure::Requests | Measure::Concurrent => format!("{amount} requests"),
+        Measure::InputTokens => format!("{amount} input tokens"),
+        Measure::OutputTokens => format!("{amount} output tokens"),
+        Measure::Tokens => format!("{amount} tokens"),
+        Measure::NanoUsd => format!("${}", usd(amount)),
+    }
+}
+
+/// US dollars with at least two decimals, exactly.
+pub(crate) fn usd(nano: u64) -> String {
+    let text = format!("{}.{:09}", nano / 1_000_000_000, nano % 1_000_000_000);
+    let end = text.trim_end_matches('0').len().max(text.len() - 7);
+    text.get(..end).unwrap_or(&text).to_owned()
+}
+
+fn time(now_ms: u64, wait: Duration) -> String {
+    let at = std::time::UNIX_EPOCH + Duration::from_millis(now_ms) + wait;
+    humantime::format_rfc3339_seconds(at).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trestle_config::{AtLimit, Mode, OnShort, Owner};
+    use trestle_counters::Calendar;
+
+    const NOW: u64 = 1_796_000_000_000;
+
+    fn check(measure: Measure, window: Window, refused: (u64, Option<u64>, Option<u64>), expected: &str) {
+        let owner = Owner { kind: OwnerKind::Team, name: "growth".into() };
+        let limit = Limit {
+            id: owner.limit_id("x"),
+            owner,
+            name: "x".into(),
+            measure,
+            amount: 3_500_000_000,
+            window,
+            mode: Mode::Strict,
+            on_short: OnShort::Refuse,
+            at_limit: AtLimit::Refuse,
+            warn_at: [].into(),
+            overrides: [].into(),
+        };
+        let (left, resets_at_ms, retry_at_ms) = refused;
+        let refused = Refused { at: 0, limit: limit.id, left, resets_at_ms, retry_at_ms };
+        assert_eq!(Reached::new(&limit, &refused, (4_000_000_000, NOW)).message, expected);
+    }
+
+    #[test]
+    fn it_is_said_which_limit_of_whom_and_when_there_is_room() {
+        let minute = Window::rolling(60_000, 12).unwrap();
+        check(
+            Measure::Requests,
+            minute,
+            (0, Some(NOW + 5_000), Some(NOW + 5_000)),
+            "the limit `x` of team `growth`: 3500000000 requests in 1m are used up; there is room again at \
+             2026-11-30T00:53:25Z",
+        );
+        check(
+            Measure::NanoUsd,
+            Window::Calendar(Calendar::Day),
+            (1_250_000_000, Some(NOW + 5_000), None),
+            "the budget `x` of team `growth`: $1.25 of $3.50 in this day are left, and this request may take $4.00; \
+             it is more than the whole limit, which resets at 2026-11-30T00:53:25Z",
+        );
+        check(
+            Measure::Concurrent,
+            Window::Standing,
+            (0, None, None),
+            "the limit `x` of team `growth`: 3500000000 requests run already",
+        );
+    }
+
+    #[test]
+    fn money_is_exact() {
+        for (nano, text) in [
+            (0, "0.00"),
+            (1, "0.000000001"),
+            (1_500_000_000, "1.50"),
+            (1_234_567_891, "1.234567891"),
+            (u64::MAX, "18446744073.709551615"),
+        ] {
+            assert_eq!(usd(nano), text);
+        }
+    }
+}
