@@ -1,12 +1,13 @@
 //! A counter of this node: charges one limit for one subject, and sees what the other nodes charged.
 
 use crate::{
-    Actor, CellId, CounterId, Hold, LimitId, WindowId,
+    Actor, CellId, CounterId, Refused, View, Window, WindowId,
+    hold::Hold,
     live::{Charged, LiveCell},
+    view::Counted,
 };
 use arc_swap::{ArcSwap, Guard};
 use std::sync::{Arc, mpsc::Sender};
-use thiserror::Error;
 
 /// Counts one limit for one subject, from any thread, without a lock.
 ///
@@ -15,7 +16,7 @@ use thiserror::Error;
 pub struct Counter {
     id: CounterId,
     actor: Actor,
-    view: ArcSwap<View>,
+    cells: ArcSwap<Cells>,
     /// What others contribute, ascending by window.
     others: ArcSwap<Vec<(WindowId, u64)>>,
     changes: Sender<Arc<LiveCell>>,
@@ -23,21 +24,10 @@ pub struct Counter {
 
 /// This node's cells that count now.
 #[derive(Debug)]
-struct View {
+struct Cells {
     /// Those of earlier parts of a rolling window, ascending.
     earlier: Vec<Arc<LiveCell>>,
     current: Arc<LiveCell>,
-}
-
-/// A charge that its limit does not allow. Nothing is charged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("limit {} is exhausted", limit.0)]
-pub struct Refused {
-    /// The limit that refuses.
-    pub limit: LimitId,
-    /// When windows that now count will have left enough room, if nothing else is charged (unix milliseconds).
-    /// Nothing where time alone makes no room: a limit without a window, or an amount above the whole limit.
-    pub retry_at_ms: Option<u64>,
 }
 
 impl Counter {
@@ -45,8 +35,8 @@ impl Counter {
     pub(crate) fn new(id: CounterId, actor: Actor, changes: Sender<Arc<LiveCell>>, now_ms: u64) -> Self {
         let cell_id = CellId { counter: id, window_id: id.window.id_at(now_ms), actor };
         let current = LiveCell::new(cell_id, changes.clone());
-        let view = View { earlier: Vec::new(), current };
-        Self { id, actor, view: ArcSwap::from_pointee(view), others: ArcSwap::default(), changes }
+        let cells = Cells { earlier: Vec::new(), current };
+        Self { id, actor, cells: ArcSwap::from_pointee(cells), others: ArcSwap::default(), changes }
     }
 
     /// What it counts.
@@ -59,36 +49,82 @@ impl Counter {
     /// # Errors
     ///
     /// The limit has no room.
-    pub fn charge(&self, amount: u64, limit: u64, now_ms: u64) -> Result<Hold, Refused> {
+    pub(crate) fn charge(&self, amount: u64, limit: u64, now_ms: u64) -> Result<Hold, Refused> {
         // Ends: a sealed cell means that another thread moved the view on, which happens once a window.
         loop {
-            let view = self.view_at(now_ms);
-            let taken = self.others_in(&view).saturating_add(view.sealed_sum());
-            let charged = match limit.checked_sub(taken) {
-                Some(room) => view.current.charge_within(amount, room),
+            let cells = self.cells_at(now_ms);
+            let (others, earlier) = (self.others_in(&cells), cells.sealed_sum());
+            let charged = match limit.checked_sub(others.saturating_add(earlier)) {
+                Some(room) => cells.current.charge_within(amount, room),
                 None => Charged::NoRoom,
             };
             match charged {
-                Charged::Yes => return Ok(Hold::new(Arc::clone(&view.current), amount)),
-                Charged::NoRoom => {
-                    let retry_at_ms = self.retry_at_ms(&view, amount, limit);
-                    return Err(Refused { limit: self.id.limit, retry_at_ms });
+                Charged::Yes => {
+                    let hold = Hold::new(Arc::clone(&cells.current), amount);
+                    if cells.fit_still(earlier, limit.saturating_sub(others)) {
+                        return Ok(hold);
+                    }
+                    // Dropped, the hold gives itself back.
+                    return Err(self.refuse(&cells, amount, limit));
                 }
+                Charged::NoRoom => return Err(self.refuse(&cells, amount, limit)),
                 Charged::Sealed => {}
             }
         }
     }
 
-    /// What counts at a time, of this node and of the others, in the limit's unit.
-    pub fn used(&self, now_ms: u64) -> u64 {
-        let view = self.view_at(now_ms);
-        let own = view.cells().fold(0, |sum: u64, cell| sum.saturating_add(cell.totals().contribution()));
-        own.saturating_add(self.others_in(&view))
+    /// Adds to a hold of this counter, in the window in which it was admitted, if the limit has room.
+    ///
+    /// A calendar window is asked itself, even if it has ended. A part of a rolling window takes no new charges once
+    /// another runs: what runs now is asked, and has the amount until the hold's own part has it.
+    ///
+    /// # Errors
+    ///
+    /// The limit has no room.
+    pub(crate) fn top_up(
+        &self,
+        hold: &mut Hold,
+        amount: u64,
+        limit: u64,
+        now_ms: u64,
+    ) -> Result<(), Refused> {
+        if let Window::Rolling(_) = self.id.window {
+            hold.absorb(self.charge(amount, limit, now_ms)?);
+            return Ok(());
+        }
+        let id = hold.cell().id().window_id;
+        let others = self.others_between(id, id);
+        let room = limit.checked_sub(others);
+        // Only earlier parts of a rolling window are ever sealed.
+        if room.map(|room| hold.cell().charge_within(amount, room)) == Some(Charged::Yes) {
+            hold.add(amount);
+            return Ok(());
+        }
+        let parts = [(id, hold.cell().totals().contribution()), (id, others)];
+        let counted = Counted { window: self.id.window, newest: id, parts: parts.into_iter().collect() };
+        Err(counted.refuse(self.id.limit, amount, limit))
+    }
+
+    /// What counts at a time, without a charge. The clock may have gone back: then it is what counts in the newest
+    /// window there is.
+    pub fn view(&self, now_ms: u64) -> View {
+        let cells = self.cells.load();
+        let newest = cells.newest().max(self.id.window.id_at(now_ms));
+        let counted = self.counted(&cells, newest);
+        let in_view = cells.iter().filter(|cell| cell.id().window_id >= counted.oldest());
+        let held = in_view.fold(0, |sum: u64, cell| sum.saturating_add(cell.held()));
+        View {
+            spent: counted.used().saturating_sub(held),
+            held,
+            window_id: newest,
+            start_ms: self.id.window.start_ms(counted.oldest()),
+            resets_at_ms: counted.resets_at_ms(),
+        }
     }
 
     /// The newest window in which it has counted. It never goes back, even if the clock does.
     pub fn newest(&self) -> WindowId {
-        self.view.load().newest()
+        self.cells.load().newest()
     }
 
     /// Replaces what the others contribute: by window, ascending.
@@ -96,55 +132,67 @@ impl Counter {
         self.others.store(Arc::new(others));
     }
 
-    /// The view at a time, or the newest there is where the clock went back.
-    fn view_at(&self, now_ms: u64) -> Guard<Arc<View>> {
-        let id = self.id.window.id_at(now_ms);
-        let mut view = self.view.load();
-        // Ends: after the exchange, ours or another thread's is the newer view.
-        while view.newest() < id {
-            self.view.compare_and_swap(&*view, Arc::new(self.next_view(&view, id)));
-            view = self.view.load();
+    /// Lets go of cells that no longer count, where it idles.
+    pub(crate) fn trim(&self, now_ms: u64) {
+        let cells = self.cells.load();
+        if !cells.earlier.is_empty() && self.id.window.is_expired(cells.newest(), now_ms) {
+            self.cells_at(now_ms);
         }
-        view
     }
 
-    fn next_view(&self, view: &View, id: WindowId) -> View {
+    /// The cells in view at a time, or in the newest view there is where the clock went back.
+    fn cells_at(&self, now_ms: u64) -> Guard<Arc<Cells>> {
+        let id = self.id.window.id_at(now_ms);
+        let mut cells = self.cells.load();
+        // Ends: after the exchange, ours or another thread's is the newer view.
+        while cells.newest() < id {
+            self.cells.compare_and_swap(&*cells, Arc::new(self.next_cells(&cells, id)));
+            cells = self.cells.load();
+        }
+        cells
+    }
+
+    fn next_cells(&self, cells: &Cells, id: WindowId) -> Cells {
         let oldest = self.id.window.oldest_in_view(id);
-        let earlier = view.cells().filter(|cell| cell.id().window_id >= oldest).cloned().collect();
+        let earlier = cells.iter().filter(|cell| cell.id().window_id >= oldest).cloned().collect();
         let cell_id = CellId { counter: self.id, window_id: id, actor: self.actor };
-        View { earlier, current: LiveCell::new(cell_id, self.changes.clone()) }
+        Cells { earlier, current: LiveCell::new(cell_id, self.changes.clone()) }
     }
 
-    fn others_in(&self, view: &View) -> u64 {
-        let (oldest, newest) = (self.id.window.oldest_in_view(view.newest()), view.newest());
+    fn others_in(&self, cells: &Cells) -> u64 {
+        let newest = cells.newest();
+        self.others_between(self.id.window.oldest_in_view(newest), newest)
+    }
+
+    /// What the others contribute in these windows, both among them.
+    fn others_between(&self, oldest: WindowId, newest: WindowId) -> u64 {
         let others = self.others.load();
         let first = others.partition_point(|(id, _)| *id < oldest);
         let in_view = others.iter().skip(first).take_while(|(id, _)| *id <= newest);
         in_view.fold(0, |sum, (_, amount)| sum.saturating_add(*amount))
     }
 
-    /// When so many of the oldest windows will have left the view that the amount fits.
-    fn retry_at_ms(&self, view: &View, amount: u64, limit: u64) -> Option<u64> {
-        let room = limit.checked_sub(amount)?;
-        let (oldest, newest) = (self.id.window.oldest_in_view(view.newest()), view.newest());
+    /// What all contribute to the view in which `newest` runs.
+    fn counted(&self, cells: &Cells, newest: WindowId) -> Counted {
+        let oldest = self.id.window.oldest_in_view(newest);
         let others = self.others.load();
-        let own = view.cells().map(|cell| (cell.id().window_id, cell.totals().contribution()));
-        let parts = || others.iter().copied().chain(own.clone());
-        // At most PARTS_MAX + 1 windows, each with a pass over as many amounts; only refusals pay for it.
-        let freed = (oldest.0..=newest.0).map(WindowId).find(|&left| {
-            let kept = parts().filter(|(id, _)| *id > left && *id <= newest);
-            kept.fold(0, |sum: u64, (_, amount)| sum.saturating_add(amount)) <= room
-        })?;
-        self.id.window.leaves_view_ms(freed)
+        let own = cells.iter().map(|cell| (cell.id().window_id, cell.totals().contribution()));
+        let all = others.iter().copied().chain(own);
+        let parts = all.filter(|(id, _)| (oldest..=newest).contains(id)).collect();
+        Counted { window: self.id.window, newest, parts }
+    }
+
+    fn refuse(&self, cells: &Cells, amount: u64, limit: u64) -> Refused {
+        self.counted(cells, cells.newest()).refuse(self.id.limit, amount, limit)
     }
 }
 
-impl View {
+impl Cells {
     fn newest(&self) -> WindowId {
         self.current.id().window_id
     }
 
-    fn cells(&self) -> impl Iterator<Item = &Arc<LiveCell>> + Clone {
+    fn iter(&self) -> impl Iterator<Item = &Arc<LiveCell>> {
         self.earlier.iter().chain([&self.current])
     }
 
@@ -155,6 +203,13 @@ impl View {
             cell.seal();
             sum.saturating_add(cell.totals().contribution())
         })
+    }
+
+    /// Whether a charge that went through still fits, the earlier cells having been summed before it. A top-up may
+    /// have moved from the current cell to an earlier one in between, and then neither was seen with it.
+    fn fit_still(&self, earlier_before: u64, room: u64) -> bool {
+        let earlier = self.sealed_sum();
+        earlier <= earlier_before || earlier.saturating_add(self.current.totals().contribution()) <= room
     }
 }
 

@@ -1,4 +1,4 @@
-//! Hashes of cells that every node computes alike, for telling where two tables differ.
+//! Hashes that every node computes alike, for telling where two tables differ, and of what is on the disk.
 
 use crate::{Cell, CounterId};
 
@@ -13,6 +13,11 @@ pub(crate) fn of_cell(cell: &Cell) -> u64 {
     let (id, totals) = (&cell.id, &cell.totals);
     let words = [id.window_id.0, id.actor.node.0, id.actor.incarnation, totals.charged, totals.refunded];
     fold(of_counter(&id.counter), words)
+}
+
+/// The hash of words on the disk, for telling damage.
+pub(crate) fn of_words<const N: usize>(words: [u64; N]) -> u64 {
+    fold(N as u64, words)
 }
 
 fn of_counter(counter: &CounterId) -> u64 {

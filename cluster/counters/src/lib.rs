@@ -13,11 +13,20 @@ pub use cell::{Actor, Cell, CellId, CounterId, LimitId, NodeId, Subject, Totals}
 
 mod live;
 
+mod view;
+pub use view::{Refused, View};
+
 mod counter;
-pub use counter::{Counter, Refused};
+pub use counter::Counter;
+
+mod hold;
+pub use hold::Held;
 
 mod permit;
-pub use permit::{Charge, Hold, Permit, admit};
+pub use permit::{Charge, NotAdmitted, Permit};
+
+mod lease;
+pub use lease::{Expired, Leases};
 
 mod hash;
 
@@ -26,6 +35,9 @@ pub use table::{BUCKETS, Merged, Table};
 
 mod counters;
 pub use counters::{Counters, CountersFull, counters};
+
+mod settled;
+pub use settled::{Damaged, Settled, SettledFull, Settlement};
 
 mod changes;
 pub use changes::{Changes, Collected};

@@ -19,6 +19,8 @@ pub(crate) struct LiveCell {
     /// What was charged, and [`SEALED`].
     charged: AtomicU64,
     refunded: AtomicU64,
+    /// Of what counts, how much is held and not settled yet. For show: nothing is decided by it, and nobody is told.
+    held: AtomicU64,
     /// Whether the cell waits in `changes`. So it waits there at most once, and cells bound that queue.
     changed: AtomicBool,
     /// The sequence of the last collected change; only the collector uses it.
@@ -44,6 +46,7 @@ impl LiveCell {
             id,
             charged: AtomicU64::new(0),
             refunded: AtomicU64::new(0),
+            held: AtomicU64::new(0),
             changed: AtomicBool::new(false),
             sequence: AtomicU64::new(0),
             changes,
@@ -54,7 +57,7 @@ impl LiveCell {
         &self.id
     }
 
-    /// Charges if the cell then contributes at most `room`. Never adds and takes back: the number may be published at
+    /// Charges and holds if the cell then contributes at most `room`. Never adds and takes back: the number may be published at
     /// any moment.
     pub(crate) fn charge_within(self: &Arc<Self>, amount: u64, room: u64) -> Charged {
         let mut charged = self.charged.load(Acquire);
@@ -71,6 +74,7 @@ impl LiveCell {
             }
             match self.charged.compare_exchange_weak(charged, after, AcqRel, Acquire) {
                 Ok(_) => {
+                    self.held.fetch_add(amount, AcqRel);
                     self.mark_changed();
                     return Charged::Yes;
                 }
@@ -79,16 +83,31 @@ impl LiveCell {
         }
     }
 
-    /// Charges whatever the limit, sealed or not: for what was used beyond what was reserved.
-    pub(crate) fn charge_more(self: &Arc<Self>, amount: u64) {
+    /// Charges and holds whatever the limit, sealed or not: for what was let in elsewhere.
+    pub(crate) fn hold_beyond(self: &Arc<Self>, amount: u64) {
+        self.held.fetch_add(amount, AcqRel);
+        self.charge_more(amount);
+    }
+
+    /// Ends a hold with what was used: the rest is refunded, or more is charged, even above the limit. The caller never
+    /// ends more than it holds.
+    pub(crate) fn settle(self: &Arc<Self>, held: u64, used: u64) {
+        if used > held {
+            self.charge_more(used - held);
+        } else if used < held {
+            self.refund(held - used);
+        }
+        self.held.fetch_sub(held, AcqRel);
+    }
+
+    fn charge_more(self: &Arc<Self>, amount: u64) {
         let add = |charged: u64| charged & SEALED | saturating_total(charged & TOTAL_MAX, amount);
         // Cannot fail: the closure always gives a value.
         let _ = self.charged.fetch_update(AcqRel, Acquire, |charged| Some(add(charged)));
         self.mark_changed();
     }
 
-    /// Gives back what was charged before; the caller never gives back more.
-    pub(crate) fn refund(self: &Arc<Self>, amount: u64) {
+    fn refund(self: &Arc<Self>, amount: u64) {
         // Cannot fail: the closure always gives a value.
         let _ =
             self.refunded.fetch_update(AcqRel, Acquire, |refunded| Some(saturating_total(refunded, amount)));
@@ -108,6 +127,11 @@ impl LiveCell {
         let refunded = self.refunded.load(Acquire);
         let charged = self.charged.load(Acquire) & TOTAL_MAX;
         Totals { charged, refunded }
+    }
+
+    /// What is held and not settled yet.
+    pub(crate) fn held(&self) -> u64 {
+        self.held.load(Acquire)
     }
 
     /// The numbers, for publication. A change from here on puts the cell into the queue again.

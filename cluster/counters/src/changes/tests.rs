@@ -88,7 +88,7 @@ fn what_finds_no_room_is_told_and_comes_with_its_next_change() {
     node.spend(2, 5);
     assert_eq!(node.collect(), Collected { taken: 2, expired: 0, full: 1 });
     assert_eq!(node.since(0), [(1, 1, 5)]);
-    assert_eq!(node.open(2).used(0), 5, "it counts here");
+    assert_eq!(node.open(2).view(0).used(), 5, "it counts here");
     node.table.expire(u64::MAX / 2);
     node.spend(2, 1);
     assert_eq!(node.collect(), Collected { taken: 1, expired: 0, full: 0 });

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tests::{MINUTE, MINUTE_MS, actor, counter_id};
-use crate::{Calendar, Window};
+use crate::{Calendar, LimitId};
 use proptest::prelude::*;
 use std::sync::mpsc;
 
@@ -14,7 +14,7 @@ fn counter(window: Window, now_ms: u64) -> Counter {
 /// Charges for good.
 fn spend(counter: &Counter, amount: u64, limit: u64, now_ms: u64) -> Result<WindowId, Refused> {
     let hold = counter.charge(amount, limit, now_ms)?;
-    let id = hold.cell().window_id;
+    let id = hold.held().window_id;
     hold.settle(amount);
     Ok(id)
 }
@@ -27,11 +27,12 @@ fn seconds(length: u64, parts: u32) -> Window {
 fn a_calendar_window_starts_anew() {
     let counter = counter(MINUTE, 0);
     assert_eq!(spend(&counter, 10, 10, 59_999), Ok(WindowId(0)));
-    let refused = Refused { limit: LimitId(1), retry_at_ms: Some(60_000) };
+    let end_ms = Some(60_000);
+    let refused = Refused { at: 0, limit: LimitId(1), left: 0, resets_at_ms: end_ms, retry_at_ms: end_ms };
     assert_eq!(spend(&counter, 1, 10, 59_999), Err(refused));
     assert_eq!(spend(&counter, 10, 10, 60_000), Ok(WindowId(1)));
-    assert_eq!(counter.used(60_000), 10);
-    assert_eq!(counter.used(120_000), 0);
+    assert_eq!(counter.view(60_000).used(), 10);
+    assert_eq!(counter.view(120_000).used(), 0);
 }
 
 #[test]
@@ -50,8 +51,8 @@ fn a_rolling_window_frees_its_parts_one_by_one() {
     check(7, 69_999, Some(80_000));
     check(10, 69_999, Some(80_000));
     check(11, 69_999, None);
-    assert_eq!(counter.used(69_999), 10);
-    assert_eq!(counter.used(70_000), 4);
+    assert_eq!(counter.view(69_999).used(), 10);
+    assert_eq!(counter.view(70_000).used(), 4);
     assert!(spend(&counter, 6, 10, 70_000).is_ok());
     check(1, 79_999, Some(80_000));
     assert!(spend(&counter, 4, 10, 80_000).is_ok());
@@ -67,9 +68,9 @@ fn a_limit_without_a_window_frees_what_is_settled() {
     first.settle(0);
     let third = counter.charge(1, 2, 0).unwrap();
     drop(second);
-    assert_eq!(counter.used(0), 1);
+    assert_eq!(counter.view(0).used(), 1);
     third.settle(0);
-    assert_eq!(counter.used(0), 0);
+    assert_eq!(counter.view(0).used(), 0);
 }
 
 #[test]
@@ -77,14 +78,14 @@ fn others_count_while_their_window_does() {
     let counter = counter(seconds(60, 6), 100_000);
     let others = [(3, 1), (4, 2), (10, 4), (11, 8), (1_000, 16)];
     counter.set_others(others.map(|(id, amount)| (WindowId(id), amount)).to_vec());
-    assert_eq!(counter.used(100_000), 2 + 4, "of parts 4 to 10");
-    assert_eq!(counter.used(110_000), 4 + 8, "of parts 5 to 11");
+    assert_eq!(counter.view(100_000).used(), 2 + 4, "of parts 4 to 10");
+    assert_eq!(counter.view(110_000).used(), 4 + 8, "of parts 5 to 11");
     assert!(counter.charge(9, 20, 110_000).is_err());
     assert!(counter.charge(8, 20, 110_000).is_ok());
     let refused = counter.charge(12, 20, 110_000).unwrap_err();
     assert_eq!(refused.retry_at_ms, Some(170_000), "when part 10 leaves");
     counter.set_others(vec![(WindowId(11), u64::MAX), (WindowId(10), u64::MAX)]);
-    assert_eq!(counter.used(110_000), u64::MAX);
+    assert_eq!(counter.view(110_000).used(), u64::MAX);
     assert!(counter.charge(0, u64::MAX - 1, 110_000).is_err());
 }
 
@@ -100,7 +101,7 @@ fn a_lower_limit_applies_at_once() {
 #[test]
 fn a_thread_that_is_late_cannot_charge_a_part_that_is_summed() {
     let counter = counter(seconds(60, 6), 0);
-    let late = counter.view_at(0);
+    let late = counter.cells_at(0);
     assert!(spend(&counter, 10, 10, 10_000).is_ok());
     assert_eq!(late.current.charge_within(10, 10), Charged::Sealed);
     assert!(spend(&counter, 1, 10, 0).is_err(), "it finds the newer view");
@@ -112,7 +113,7 @@ fn a_settlement_counts_where_the_charge_did() {
     let hold = counter.charge(5, 10, 0).unwrap();
     assert!(spend(&counter, 1, 10, MINUTE_MS).is_ok());
     hold.settle(50);
-    assert_eq!(counter.used(MINUTE_MS), 1);
+    assert_eq!(counter.view(MINUTE_MS).used(), 1);
 }
 
 fn window() -> impl Strategy<Value = Window> {
@@ -157,8 +158,8 @@ proptest! {
                     let at = retry_at_ms.unwrap();
                     prop_assert!(at > now_ms);
                     // What is promised holds, and not a millisecond earlier.
-                    prop_assert!(counter_copy(&counter, at) + amount <= limit);
-                    prop_assert!(counter_copy(&counter, at - 1) + amount > limit);
+                    prop_assert!(counter.view(at).used() + amount <= limit);
+                    prop_assert!(counter.view(at - 1).used() + amount > limit);
                 }
             }
         }
@@ -168,14 +169,4 @@ proptest! {
             prop_assert!(sum <= limit, "{} in {} ms up to {}", sum, length, end);
         }
     }
-}
-
-/// What would count at a time, without moving the counter there.
-fn counter_copy(counter: &Counter, at_ms: u64) -> u64 {
-    let window = counter.id.window;
-    let newest = window.id_at(at_ms).max(counter.newest());
-    let oldest = window.oldest_in_view(newest);
-    let view = counter.view.load();
-    let cells = view.cells().filter(|cell| cell.id().window_id >= oldest);
-    cells.map(|cell| cell.totals().contribution()).sum()
 }

@@ -12,7 +12,7 @@ fn made(counters_max: usize) -> (Counters, Changes, Table) {
 
 #[test]
 fn a_counter_is_made_once() {
-    let (mut counters, _changes, table) = made(10);
+    let (counters, _changes, table) = made(10);
     let first = counters.open(counter_id(1, MINUTE), &table, 0).unwrap();
     let again = counters.open(counter_id(1, MINUTE), &table, 0).unwrap();
     let other = counters.open(counter_id(1, Window::Standing), &table, 0).unwrap();
@@ -23,7 +23,7 @@ fn a_counter_is_made_once() {
 
 #[test]
 fn others_count_from_the_first_request_on() {
-    let (mut counters, _changes, mut table) = made(10);
+    let (counters, _changes, mut table) = made(10);
     let id = counter_id(1, MINUTE);
     assert_eq!(table.merge(&cell(id, 0, actor(2, 1), (8, 0)), 0), Merged::Changed);
     let counter = counters.open(id, &table, 0).unwrap();
@@ -40,7 +40,7 @@ fn others_count_from_the_first_request_on() {
 
 #[test]
 fn one_counter_more_is_refused() {
-    let (mut counters, _changes, table) = made(1);
+    let (counters, _changes, table) = made(1);
     assert!(counters.open(counter_id(1, MINUTE), &table, 0).is_ok());
     assert_eq!(counters.open(counter_id(2, MINUTE), &table, 0).unwrap_err(), CountersFull);
     assert!(counters.open(counter_id(1, MINUTE), &table, 0).is_ok());
@@ -51,7 +51,7 @@ fn one_counter_more_is_refused() {
 
 #[test]
 fn a_counter_is_dropped_when_idle_and_in_nobodys_hands() {
-    let (mut counters, _changes, table) = made(10);
+    let (counters, _changes, table) = made(10);
     let id = counter_id(1, MINUTE);
     counters.open(counter_id(1, Window::Standing), &table, 0).unwrap();
     let counter = counters.open(id, &table, 0).unwrap();
@@ -64,7 +64,7 @@ fn a_counter_is_dropped_when_idle_and_in_nobodys_hands() {
 
 #[test]
 fn a_dropped_cell_is_not_begun_again() {
-    let (mut counters, _changes, table) = made(10);
+    let (counters, _changes, table) = made(10);
     let id = counter_id(1, MINUTE);
     assert_eq!(counters.open(id, &table, 0).unwrap().newest(), WindowId(0));
     let until = MINUTE.kept_until_ms(WindowId(0)).unwrap();

@@ -1,24 +1,53 @@
-//! All or none, and exactly once.
+//! All or none, at first and when more is asked for, and exactly once.
 
 use super::*;
-use crate::tests::{MINUTE, actor, counter_id};
-use crate::{Actor, Table, Totals, counters};
+use crate::tests::{MINUTE, MINUTE_MS, counter_id};
+use crate::{Actor, CounterId, Table, Totals, WindowId, counters};
 use proptest::prelude::*;
 
 const OWN: Actor = Actor { node: crate::NodeId(1), incarnation: 1 };
+const ROLLING_MS: u64 = 10_000;
+
+fn open_in<const N: usize>(window: Window) -> [Arc<Counter>; N] {
+    let table = Table::new(OWN, 100);
+    let (counters, _) = counters(OWN, 100);
+    std::array::from_fn(|at| counters.open(counter_id(at as u64, window), &table, 0).unwrap())
+}
 
 fn open<const N: usize>() -> [Arc<Counter>; N] {
-    let table = Table::new(OWN, 100);
-    let (mut counters, _) = counters(OWN, 100);
-    std::array::from_fn(|at| counters.open(counter_id(at as u64, MINUTE), &table, 0).unwrap())
+    open_in(MINUTE)
+}
+
+/// In parts of [`ROLLING_MS`].
+fn rolling() -> Window {
+    Window::rolling(6 * ROLLING_MS, 6).unwrap()
 }
 
 fn charge(counter: &Counter, amount: u64, limit: u64) -> Charge<'_> {
     Charge { counter, amount, limit }
 }
 
+fn admit(charges: &[Charge<'_>], now_ms: u64) -> Result<Permit, Refused> {
+    Leases::new(10).admit(charges, now_ms, u64::MAX).map_err(refused)
+}
+
+fn refused(not: NotAdmitted) -> Refused {
+    match not {
+        NotAdmitted::Refused(refused) => refused,
+        other => panic!("{other}"),
+    }
+}
+
 fn used<const N: usize>(counters: &[Arc<Counter>; N]) -> [u64; N] {
-    std::array::from_fn(|at| counters[at].used(0))
+    std::array::from_fn(|at| counters[at].view(0).used())
+}
+
+fn amounts(permit: &Permit) -> Vec<u64> {
+    permit.held().map(|held| held.amount).collect()
+}
+
+fn totals(permit: &Permit) -> Totals {
+    lock(&permit.slot.as_ref().unwrap().holds).list[0].cell().totals()
 }
 
 #[test]
@@ -27,13 +56,12 @@ fn all_are_charged_or_none() {
     let [a, b, c] = &counters;
     let permit = admit(&[charge(a, 1, 10), charge(b, 20, 100), charge(c, 300, 300)], 0).unwrap();
     assert_eq!(used(&counters), [1, 20, 300]);
-    assert_eq!(permit.holds().iter().map(Hold::amount).collect::<Vec<_>>(), [1, 20, 300]);
+    assert_eq!(amounts(&permit), [1, 20, 300]);
 
     let refused = admit(&[charge(a, 1, 10), charge(b, 20, 100), charge(c, 1, 300)], 0).unwrap_err();
-    assert_eq!(refused.limit, LimitId(2));
+    assert_eq!((refused.at, refused.limit, refused.left), (2, LimitId(2), 0));
     assert_eq!(used(&counters), [1, 20, 300]);
-    let totals = Totals { charged: 2, refunded: 1 };
-    assert_eq!(permit.holds()[0].cell.totals(), totals, "given back through the refund side");
+    assert_eq!(totals(&permit), Totals { charged: 2, refunded: 1 }, "given back through the refund side");
 
     drop(permit);
     assert_eq!(used(&counters), [0, 0, 0]);
@@ -41,13 +69,72 @@ fn all_are_charged_or_none() {
 }
 
 #[test]
-fn one_counter_may_be_asked_twice() {
+fn one_counter_that_is_asked_twice_is_held_once() {
     let counters = open::<1>();
     let [a] = &counters;
-    assert!(admit(&[charge(a, 6, 10), charge(a, 6, 10)], 0).is_err());
+    assert_eq!(admit(&[charge(a, 6, 10), charge(a, 6, 10)], 0).unwrap_err().at, 1);
     assert_eq!(used(&counters), [0]);
-    let _permit = admit(&[charge(a, 6, 10), charge(a, 4, 10)], 0).unwrap();
-    assert_eq!(used(&counters), [10]);
+    let permit = admit(&[charge(a, 6, 10), charge(a, 4, 10)], 0).unwrap();
+    assert_eq!((used(&counters), amounts(&permit)), ([10], vec![10]));
+}
+
+#[test]
+fn a_permit_is_extended_by_all_or_none() {
+    let counters = open::<3>();
+    let [a, b, c] = &counters;
+    let mut permit = admit(&[charge(a, 1, 10)], 0).unwrap();
+    permit.extend(&[charge(b, 5, 10), charge(a, 2, 10)], 0).unwrap();
+    assert_eq!(amounts(&permit), [3, 5]);
+
+    let more = [charge(c, 1, 10), charge(a, 3, 10), charge(a, 1, 10), charge(b, 6, 10)];
+    let refused = refused(permit.extend(&more, 0).unwrap_err());
+    assert_eq!((refused.at, refused.limit, refused.left), (3, LimitId(1), 5));
+    assert_eq!((used(&counters), amounts(&permit)), ([3, 5, 0], vec![3, 5]), "nothing moved");
+
+    permit.extend(&[charge(a, 7, 10), charge(b, 5, 10)], 0).unwrap();
+    assert_eq!(used(&counters), [10, 10, 0]);
+    permit.shrink_to(LimitId(0), 4);
+    permit.shrink_to(LimitId(1), 11);
+    permit.shrink_to(LimitId(9), 0);
+    assert_eq!((used(&counters), amounts(&permit)), ([4, 10, 0], vec![4, 10]));
+    let mut order = Vec::new();
+    permit.settle(|held| {
+        order.push((held.counter.limit.0, held.amount));
+        held.amount - 1
+    });
+    assert_eq!((used(&counters), order), ([3, 9, 0], vec![(0, 4), (1, 10)]));
+}
+
+#[test]
+fn a_top_up_counts_in_the_window_of_the_admission() {
+    let [a] = &open::<1>();
+    let mut permit = admit(&[charge(a, 6, 10)], 0).unwrap();
+    let _next = admit(&[charge(a, 9, 10)], MINUTE_MS).unwrap();
+    permit.extend(&[charge(a, 4, 10)], MINUTE_MS).unwrap();
+    assert_eq!((a.view(MINUTE_MS).used(), totals(&permit).charged), (9, 10));
+    let refused = refused(permit.extend(&[charge(a, 1, 10)], MINUTE_MS).unwrap_err());
+    assert_eq!(
+        (refused.left, refused.resets_at_ms, refused.retry_at_ms),
+        (0, Some(MINUTE_MS), Some(MINUTE_MS))
+    );
+    assert_eq!(permit.held().next().unwrap().window_id, WindowId(0));
+    permit.settle(|_| 100);
+    assert_eq!(a.view(MINUTE_MS).used(), 9);
+}
+
+#[test]
+fn a_top_up_of_an_earlier_part_finds_room_in_the_view() {
+    let [a] = &open_in::<1>(rolling());
+    let mut permit = admit(&[charge(a, 2, 10)], 0).unwrap();
+    let _other = admit(&[charge(a, 4, 10)], ROLLING_MS).unwrap();
+    assert_eq!(refused(permit.extend(&[charge(a, 5, 10)], ROLLING_MS).unwrap_err()).left, 4);
+    permit.extend(&[charge(a, 4, 10)], ROLLING_MS).unwrap();
+    let view = a.view(ROLLING_MS);
+    assert_eq!((view.used(), view.held, view.spent), (10, 10, 0));
+    assert_eq!((totals(&permit).charged, amounts(&permit)), (6, vec![6]));
+    assert_eq!(a.view(7 * ROLLING_MS).used(), 4, "all that it holds leaves with its part");
+    permit.settle(|_| 7);
+    assert_eq!(a.view(ROLLING_MS).used(), 11);
 }
 
 #[test]
@@ -55,12 +142,32 @@ fn settlement_takes_the_amount_of_each_limit() {
     let counters = open::<3>();
     let [a, b, c] = &counters;
     let permit = admit(&[charge(a, 1, 1), charge(b, 50, 50), charge(c, 9, 9)], 0).unwrap();
-    permit.settle(|limit| match limit.0 {
+    permit.settle(|held| match held.counter.limit.0 {
         0 => 1,
         1 => 20,
         _ => 30,
     });
     assert_eq!(used(&counters), [1, 20, 30], "the same, less, and more than the limit");
+}
+
+#[test]
+fn concurrency_is_released_at_settlement() {
+    let [tokens, _] = &open::<2>();
+    let [_, calls] = &open_in::<2>(Window::Standing);
+    let permit = admit(&[charge(tokens, 5, 10), charge(calls, 1, 1)], 0).unwrap();
+    let refused = admit(&[charge(tokens, 5, 10), charge(calls, 1, 1)], 0).unwrap_err();
+    assert_eq!((refused.at, refused.left, refused.retry_at_ms, refused.resets_at_ms), (1, 0, None, None));
+    permit.settle(|held| held.amount);
+    assert_eq!((tokens.view(0).spent, calls.view(0).used()), (5, 0));
+}
+
+#[test]
+fn what_a_permit_holds_is_what_the_journal_writes() {
+    let [a, b] = &open::<2>();
+    let permit = admit(&[charge(b, 7, 10), charge(a, 1, 10)], MINUTE_MS).unwrap();
+    let held: Vec<_> = permit.held().collect();
+    let one = |counter: CounterId, amount| Held { counter, window_id: WindowId(1), amount };
+    assert_eq!(held, [one(*b.id(), 7), one(*a.id(), 1)]);
 }
 
 #[test]
@@ -94,7 +201,7 @@ proptest! {
                 continue;
             }
             let permit = open.swap_remove(which.index(open.len()));
-            let held = permit.holds()[0].amount();
+            let held = amounts(&permit)[0];
             let ends = used.unwrap_or_default();
             expected.charged += ends.saturating_sub(held);
             expected.refunded += held.saturating_sub(ends);
@@ -103,9 +210,10 @@ proptest! {
                 Some(used) => permit.settle(|_| used),
                 None => drop(permit),
             }
-            let held: u64 = open.iter().map(|permit| permit.holds()[0].amount()).sum();
-            prop_assert_eq!(counter.used(0), settled + held);
-            prop_assert_eq!(open[0].holds()[0].cell.totals(), expected);
+            let held: u64 = open.iter().map(|permit| amounts(permit)[0]).sum();
+            let view = counter.view(0);
+            prop_assert_eq!((view.spent, view.held), (settled, held));
+            prop_assert_eq!(totals(&open[0]), expected);
         }
     }
 
@@ -115,7 +223,9 @@ proptest! {
         let charges: Vec<_> = (0..5)
             .map(|at| charge(&counters[at], amounts[at], amounts[at] - u64::from(at == refuses)))
             .collect();
-        prop_assert_eq!(admit(&charges, 0).unwrap_err().limit, LimitId(refuses as u64));
+        let refused = admit(&charges, 0).unwrap_err();
+        prop_assert_eq!((refused.limit, refused.at), (LimitId(refuses as u64), refuses));
+        prop_assert_eq!(refused.left, amounts[refuses] - 1);
         prop_assert_eq!(used(&counters), [0; 5]);
     }
 }
@@ -123,5 +233,5 @@ proptest! {
 #[test]
 fn the_actor_of_the_charge_is_the_counters_own() {
     let [counter] = &open::<1>();
-    assert_eq!(counter.charge(1, 1, 0).unwrap().cell().actor, actor(1, 1));
+    assert_eq!(counter.charge(1, 1, 0).unwrap().cell().id().actor, OWN);
 }

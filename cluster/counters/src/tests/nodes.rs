@@ -1,7 +1,7 @@
 //! Several nodes that tell each other: they agree, and count no more than was charged, whatever is lost or repeated.
 
 use super::{MINUTE, MINUTE_MS, actor, counter_id};
-use crate::{Actor, Cell, Changes, CounterId, Counters, Hold, Merged, Table, Window, counters};
+use crate::{Actor, Cell, Changes, CounterId, Counters, Merged, Table, Window, counters, hold::Hold};
 use proptest::prelude::*;
 
 const NODES: usize = 3;
@@ -76,7 +76,7 @@ impl Node {
     }
 
     fn used(&mut self, id: CounterId, now_ms: u64) -> u64 {
-        self.counters.open(id, &self.table, now_ms).unwrap().used(now_ms)
+        self.counters.open(id, &self.table, now_ms).unwrap().view(now_ms).used()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Many threads on one node: never above the limit, nothing lost, published numbers only grow.
 
 use super::{MINUTE, actor, counter_id};
-use crate::{Charge, Counter, Table, Window, admit, counters};
+use crate::{Charge, Counter, Leases, Table, Window, counters};
 use std::{
     collections::BTreeMap,
     sync::{
@@ -32,7 +32,7 @@ fn on_all<T: Send>(run: impl Fn(u64) -> T + Sync) -> Vec<T> {
 
 fn open(window: Window) -> Arc<Counter> {
     let own = actor(1, 1);
-    let (mut counters, _) = counters(own, 10);
+    let (counters, _) = counters(own, 10);
     counters.open(counter_id(1, window), &Table::new(own, 10), 0).unwrap()
 }
 
@@ -51,7 +51,7 @@ fn a_full_limit_is_reached_and_never_passed() {
             (0..400).filter(spend).count() as u64
         });
         assert_eq!(admitted.iter().sum::<u64>(), limit);
-        assert_eq!(counter.used(0), limit);
+        assert_eq!(counter.view(0).used(), limit);
     }
 }
 
@@ -75,7 +75,7 @@ fn holds_that_come_and_go_never_pass_the_limit() {
         most
     });
     assert!(most.iter().all(|most| *most <= limit), "{most:?}");
-    assert_eq!(counter.used(0), 0, "all was given back");
+    assert_eq!(counter.view(0).used(), 0, "all was given back");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_rolling_view_never_passes_the_limit_while_it_rolls() {
             let late_ms = now_ms.saturating_sub(varied(thread, round, 25));
             let amount = 1 + varied(thread, round, 5);
             if let Ok(hold) = counter.charge(amount, limit, late_ms) {
-                admitted.push((hold.cell().window_id.0, amount));
+                admitted.push((hold.held().window_id.0, amount));
                 hold.settle(amount);
             }
         }
@@ -112,15 +112,16 @@ fn a_rolling_view_never_passes_the_limit_while_it_rolls() {
 #[test]
 fn several_limits_at_once_are_all_kept() {
     let own = actor(1, 1);
-    let (mut counters, _changes) = counters(own, 10);
+    let (counters, _changes) = counters(own, 10);
     let table = Table::new(own, 10);
     let limits = [1_000, 700, 900];
     let made = [0, 1, 2].map(|limit| counters.open(counter_id(limit, MINUTE), &table, 0).unwrap());
     let admitted = on_all(|thread| {
         let charges: Vec<_> =
             made.iter().zip(limits).map(|(counter, limit)| Charge { counter, amount: 1, limit }).collect();
+        let leases = Leases::new(1);
         let spend = |round: &u64| {
-            let Ok(permit) = admit(&charges, 0) else { return false };
+            let Ok(permit) = leases.admit(&charges, 0, 1) else { return false };
             let keep = varied(thread, *round, 2);
             permit.settle(|_| keep);
             keep == 1
@@ -129,13 +130,13 @@ fn several_limits_at_once_are_all_kept() {
     });
     let sum = admitted.iter().sum::<u64>();
     assert_eq!(sum, 700, "the narrowest limit is reached and not passed");
-    assert!(made.iter().all(|counter| counter.used(0) == sum), "the others hold what was let in");
+    assert!(made.iter().all(|counter| counter.view(0).used() == sum), "the others hold what was let in");
 }
 
 #[test]
 fn what_is_published_only_grows_and_ends_equal() {
     let own = actor(1, 1);
-    let (mut counters, mut changes) = counters(own, 10);
+    let (counters, mut changes) = counters(own, 10);
     let mut table = Table::new(own, 10);
     let counter = counters.open(counter_id(1, MINUTE), &table, 0).unwrap();
     let (done, limit) = (AtomicBool::new(false), 50);
@@ -163,5 +164,9 @@ fn what_is_published_only_grows_and_ends_equal() {
     let grows = published.windows(2).all(|pair| pair[1].merged(pair[0]) == pair[1]);
     assert!(grows, "a number fell");
     assert!(published.iter().all(|totals| totals.refunded <= totals.charged), "a refund before its charge");
-    assert_eq!(published.last().unwrap().contribution(), counter.used(0), "the last change was published");
+    assert_eq!(
+        published.last().unwrap().contribution(),
+        counter.view(0).used(),
+        "the last change was published"
+    );
 }
