@@ -1,0 +1,34 @@
+//! The ledger on disk: one line for each call of a provider, announced before it is made and settled once.
+//!
+//! Data threads write ([`Journal`]); all else (sync, recovery, questions) may wait for the disk and belongs elsewhere.
+
+mod line;
+pub use line::{
+    Basis, CHARGES_MAX, Charge, Intent, Line, Outcome, OutcomeKind, Owner, TAGS_MAX, TEXT_BYTES_MAX, Tokens,
+};
+
+mod journal;
+pub use journal::{AnnounceError, Entry, Journal};
+
+mod ledger;
+pub use ledger::{Lag, Ledger, Options, Room, Short, Tended};
+
+mod position;
+pub use position::{Position, PositionError};
+
+mod replay;
+pub use replay::Change;
+
+mod recover;
+pub use recover::{Damage, Recovery};
+
+mod folder;
+pub use folder::OpenError;
+
+mod bytes;
+mod map;
+mod payload;
+mod record;
+mod segment;
+mod source;
+mod summary;

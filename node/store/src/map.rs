@@ -1,0 +1,103 @@
+//! A file in memory that one writer appends to while others read what it has published. All `unsafe` of the crate is here.
+#![allow(unsafe_code)] // memory that is shared with a file is only reachable so
+
+use memmap2::{MmapOptions, MmapRaw};
+use std::{
+    cell::Cell,
+    fs::File,
+    io,
+    marker::PhantomData,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+/// The file as readers see it: what has been published never changes again.
+///
+/// The file must not become shorter than what is published while this lives: pages behind its end cannot be read.
+pub(crate) struct Map {
+    memory: MmapRaw,
+    published: AtomicUsize,
+    finished: AtomicBool,
+}
+
+/// The only one that writes to a [`Map`].
+pub(crate) struct MapWriter {
+    map: Arc<Map>,
+    /// It stays on one thread at a time.
+    _alone: PhantomData<Cell<()>>,
+}
+
+/// Maps a file of that length, of which the beginning is published.
+pub(crate) fn map(file: &File, bytes: usize, published: usize) -> io::Result<MapWriter> {
+    if published > bytes || file.metadata()?.len() < bytes as u64 {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file is shorter than its map"));
+    }
+    let memory = MmapOptions::new().len(bytes).map_raw(file)?;
+    let map =
+        Arc::new(Map { memory, published: AtomicUsize::new(published), finished: AtomicBool::new(false) });
+    Ok(MapWriter { map, _alone: PhantomData })
+}
+
+impl Map {
+    /// What has been published so far.
+    pub(crate) fn read(&self) -> &[u8] {
+        let published = self.published.load(Ordering::Acquire);
+        // SAFETY: the map is at least `published` bytes long and lives as long as `self`. Writes go behind `published`
+        // alone, and those before it happened before the load that saw it.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), published) }
+    }
+
+    /// How much has been published so far.
+    pub(crate) fn published(&self) -> usize {
+        self.published.load(Ordering::Acquire)
+    }
+
+    /// Nothing more will be published: the writer is gone.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::Acquire)
+    }
+
+    /// Waits until what has been published is on the disk; `from` is what is known to be there.
+    pub(crate) fn sync(&self, from: usize) -> io::Result<usize> {
+        let until = self.published();
+        if until > from {
+            self.memory.flush_range(from, until - from)?;
+        }
+        Ok(until)
+    }
+}
+
+impl MapWriter {
+    pub(crate) fn map(&self) -> &Arc<Map> {
+        &self.map
+    }
+
+    /// Bytes that can still be appended.
+    pub(crate) fn room(&self) -> usize {
+        self.map.memory.len() - self.map.published.load(Ordering::Relaxed)
+    }
+
+    /// Appends and publishes bytes, all of them or, where there is no room, none. Where they begin.
+    pub(crate) fn append(&self, bytes: &[u8]) -> Option<usize> {
+        let at = self.map.published.load(Ordering::Relaxed);
+        if bytes.len() > self.map.memory.len() - at {
+            return None;
+        }
+        // SAFETY: `at + bytes.len()` lies within the map, and nobody else touches what is behind `published`: readers
+        // stop there, and this is the only writer, on one thread.
+        unsafe {
+            let to = self.map.memory.as_mut_ptr().add(at);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+        self.map.published.store(at + bytes.len(), Ordering::Release);
+        Some(at)
+    }
+}
+
+impl Drop for MapWriter {
+    fn drop(&mut self) {
+        self.map.finished.store(true, Ordering::Release);
+    }
+}
