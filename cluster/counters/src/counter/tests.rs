@@ -116,6 +116,68 @@ fn a_settlement_counts_where_the_charge_did() {
     assert_eq!(counter.view(MINUTE_MS).used(), 1);
 }
 
+#[test]
+fn a_look_tells_held_from_spent_and_moves_nothing() {
+    let counter = counter(seconds(60, 6), 100_000);
+    counter.set_others(vec![(WindowId(9), 4)]);
+    let hold = counter.charge(3, 10, 100_000).unwrap();
+    assert!(spend(&counter, 2, 10, 110_000).is_ok());
+    let view = |spent, held, window_id, start_ms, resets_at_ms| {
+        let (window_id, resets_at_ms) = (WindowId(window_id), Some(resets_at_ms));
+        View { spent, held, window_id, start_ms, resets_at_ms }
+    };
+    assert_eq!(counter.view(115_000), view(6, 3, 11, 50_000, 160_000));
+    assert_eq!(counter.view(165_000), view(2, 3, 16, 100_000, 170_000));
+    assert_eq!(counter.view(175_000), view(2, 0, 17, 110_000, 180_000));
+    assert_eq!(
+        counter.view(500_000),
+        view(0, 0, 50, 440_000, 570_000),
+        "nothing counts: when the running part leaves"
+    );
+    assert_eq!(counter.newest(), WindowId(11), "looking ahead does not move it");
+    assert_eq!(counter.view(0), counter.view(110_000), "nor does the clock move it back");
+    hold.settle(5);
+    assert_eq!(counter.view(115_000), view(11, 0, 11, 50_000, 160_000));
+
+    let minute = self::counter(MINUTE, 0);
+    assert_eq!(minute.view(90_000), view(0, 0, 1, 60_000, 120_000));
+    let standing = self::counter(Window::Standing, 0);
+    let _hold = standing.charge(2, 2, 0).unwrap();
+    let expected = View { resets_at_ms: None, ..view(0, 2, 0, 0, 0) };
+    assert_eq!(standing.view(90_000), expected);
+}
+
+#[test]
+fn a_refusal_tells_what_is_left_and_when_it_is_worth_to_ask_again() {
+    let counter = counter(seconds(60, 6), 100_000);
+    assert!(spend(&counter, 6, 10, 100_000).is_ok());
+    assert!(spend(&counter, 3, 10, 110_000).is_ok());
+    let check = |amount: u64, limit: u64, left: u64, retry_at_ms: Option<u64>| {
+        let expected = Refused { at: 0, limit: LimitId(1), left, resets_at_ms: Some(170_000), retry_at_ms };
+        assert_eq!(counter.charge(amount, limit, 119_999).unwrap_err(), expected, "{amount} of {limit}");
+    };
+    check(2, 10, 1, Some(170_000));
+    check(8, 10, 1, Some(180_000));
+    check(11, 10, 1, None);
+    check(1, 5, 0, Some(170_000));
+}
+
+/// One thread sums the earlier parts; then another tops up a hold of theirs, through the current part; then the first
+/// charges the current part, which has nothing of it any more.
+#[test]
+fn a_charge_that_missed_a_top_up_on_its_way_is_found_out() {
+    let counter = counter(seconds(60, 6), 0);
+    let mut hold = counter.charge(1, 10, 0).unwrap();
+    let cells = counter.cells_at(10_000);
+    let earlier = cells.sealed_sum();
+    counter.top_up(&mut hold, 8, 10, 10_000).unwrap();
+    assert_eq!(cells.current.charge_within(9, 10 - earlier), Charged::Yes, "it sees neither");
+    assert!(!cells.fit_still(earlier, 10));
+    cells.current.settle(9, 0);
+    assert_eq!(cells.current.charge_within(1, 10 - earlier), Charged::Yes);
+    assert!(cells.fit_still(earlier, 10), "it fits with what has come");
+}
+
 fn window() -> impl Strategy<Value = Window> {
     prop_oneof![
         Just(Window::Calendar(Calendar::Second)),

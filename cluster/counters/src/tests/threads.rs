@@ -170,3 +170,90 @@ fn what_is_published_only_grows_and_ends_equal() {
         "the last change was published"
     );
 }
+
+/// Where something was admitted and where it counts, as numbers of parts, and how much.
+type Admitted = (u64, u64, u64);
+
+#[test]
+fn permits_that_grow_while_the_window_rolls_never_pass_the_limit() {
+    let (parts, limit) = (3, 60);
+    let counter = open(Window::rolling(30, parts).unwrap());
+    let clock = AtomicU64::new(0);
+    let grown = on_all(|thread| {
+        let leases = Leases::new(1);
+        let mut admitted: Vec<Admitted> = Vec::new();
+        for round in 0..ROUNDS {
+            let charge = [Charge { counter: &counter, amount: 1 + varied(thread, round, 5), limit }];
+            let now_ms = || clock.fetch_add(varied(thread, round, 2), SeqCst);
+            let Ok(mut permit) = leases.admit(&charge, now_ms(), 1) else { continue };
+            let mut before = 0;
+            for _ in 0..3 {
+                for held in permit.held() {
+                    // The newest part is read late, if anything: then it is looked for in fewer views.
+                    admitted.push((counter.newest().0, held.window_id.0, held.amount - before));
+                    before = held.amount;
+                }
+                let _ = permit.extend(&charge, now_ms());
+            }
+            // The last growth is not recorded: what is missing proves nothing wrong.
+            permit.settle(|held| held.amount);
+        }
+        admitted
+    });
+    let all: Vec<_> = grown.into_iter().flatten().collect();
+    assert!(all.iter().any(|(at, counts, _)| at > counts), "nothing grew in a later part");
+    let newest: BTreeMap<u64, ()> = all.iter().map(|(at, ..)| (*at, ())).collect();
+    assert!(newest.len() > 100, "it hardly rolled");
+    for newest in newest.into_keys() {
+        let view = newest.saturating_sub(parts.into())..=newest;
+        let seen = all.iter().filter(|(at, counts, _)| *at <= newest && view.contains(counts));
+        let sum: u64 = seen.map(|(.., amount)| amount).sum();
+        assert!(sum <= limit, "{sum} up to part {newest}");
+    }
+}
+
+#[test]
+fn leases_that_end_meanwhile_give_back_and_charge_exactly_once() {
+    let (counter, limit) = (open(MINUTE), 1_000_000_000);
+    let (leases, done) = ([(); THREADS].map(|()| Leases::new(100)), AtomicBool::new(false));
+    let (spent, ended) = thread::scope(|scope| {
+        let sweeper = scope.spawn(|| {
+            let mut ended = 0;
+            while !done.load(SeqCst) {
+                ended += leases.iter().map(|leases| leases.sweep(1).permits).sum::<usize>();
+                thread::yield_now();
+            }
+            ended
+        });
+        let spent = on_all(|thread| {
+            let (leases, mut spent) = (&leases[thread as usize], 0);
+            for round in 0..ROUNDS {
+                let charge = [Charge { counter: &counter, amount: 1 + varied(thread, round, 5), limit }];
+                let until_ms = varied(thread, round, 3);
+                let Ok(mut permit) = leases.admit(&charge, 0, until_ms) else { continue };
+                let _ = permit.extend(&charge, 0);
+                if round % 64 == 0 {
+                    thread::yield_now();
+                }
+                match varied(thread, round, 11) {
+                    0 => std::mem::forget(permit),
+                    1 => drop(permit),
+                    used => {
+                        permit.settle(|_| used);
+                        spent += used;
+                    }
+                }
+            }
+            spent
+        });
+        done.store(true, SeqCst);
+        (spent.iter().sum::<u64>(), sweeper.join().unwrap())
+    });
+    assert!(ended > 0, "no lease ended meanwhile");
+    leases.iter().for_each(|leases| {
+        leases.sweep(2);
+        assert!(leases.is_empty());
+    });
+    let view = counter.view(0);
+    assert_eq!((view.spent, view.held), (spent, 0));
+}
