@@ -59,6 +59,8 @@ pub(crate) struct Spare {
 struct Writer {
     segment: Arc<Segment>,
     map: MapWriter,
+    /// When the first call in it was announced.
+    begun_ms: u64,
     next_number: Cell<u32>,
     /// Bytes that open calls will need for their outcomes.
     reserved: Cell<usize>,
@@ -98,14 +100,14 @@ impl Journal {
         }
         let mut current = self.current.borrow_mut();
         if current.writer.as_ref().is_none_or(|writer| writer.is_old(intent.start_ms)) {
-            current.turn(&self.scratch);
+            current.turn(&self.scratch, intent.start_ms);
         }
         let written = |writer: &Rc<Writer>| Writer::announce(writer, intent);
         if let Some(entry) = current.writer.as_ref().and_then(written) {
             return Ok(entry);
         }
         // Where there is no other segment this one stays: a shorter line may still fit.
-        if !current.turn(&self.scratch) {
+        if !current.turn(&self.scratch, intent.start_ms) {
             return Err(AnnounceError::Full);
         }
         current.writer.as_ref().and_then(written).ok_or(AnnounceError::Full)
@@ -114,10 +116,10 @@ impl Journal {
 
 impl Current {
     /// Goes on with the next segment, if one is ready.
-    fn turn(&mut self, scratch: &Rc<Cell<Vec<u8>>>) -> bool {
+    fn turn(&mut self, scratch: &Rc<Cell<Vec<u8>>>, begun_ms: u64) -> bool {
         let Ok(Spare { segment, map }) = self.spares.pop() else { return false };
         let (next_number, reserved) = (Cell::new(0), Cell::new(0));
-        let writer = Writer { segment, map, next_number, reserved, scratch: Rc::clone(scratch) };
+        let writer = Writer { segment, map, begun_ms, next_number, reserved, scratch: Rc::clone(scratch) };
         self.writer = Some(Rc::new(writer));
         true
     }
@@ -125,7 +127,7 @@ impl Current {
 
 impl Writer {
     fn is_old(&self, now_ms: u64) -> bool {
-        now_ms.saturating_sub(self.segment.header.created_ms) > WRITTEN_MS_MAX
+        now_ms.saturating_sub(self.begun_ms) > WRITTEN_MS_MAX
     }
 
     fn announce(this: &Rc<Self>, intent: &Intent<'_>) -> Option<Entry> {

@@ -4,11 +4,13 @@ use crate::{
     folder::{Folder, OpenError},
     journal::{Journal, Spare},
     position::Position,
+    query::{self, Cursor, Page, Query},
     recover::{self, Recovery},
     replay::{self, Change},
     segment::{HEADER_BYTES, Header, Name, Segment},
     source::Source,
-    summary::Sealed,
+    summary::{self, Sealed},
+    sums::{self, Dimension, Sum, SumsError},
 };
 use rtrb::{Producer, RingBuffer};
 use std::{
@@ -99,6 +101,8 @@ pub struct Room {
 pub struct Tended {
     /// Lines that were dropped because they were too old.
     pub dropped_lines: u64,
+    /// Why something that is finished or too old is still there; it is tried again.
+    pub refused: Option<io::Error>,
     /// No room could be prepared for a journal: the ledger has its size, or the disk refuses.
     pub short: Option<Short>,
 }
@@ -173,6 +177,8 @@ impl Ledger {
     pub fn tend(&self, now_ms: u64) -> Tended {
         let _alone = lock(&self.shared.tending);
         let mut tended = Tended::default();
+        let done = self.drop_old(now_ms, &mut tended.dropped_lines).and_then(|()| self.seal_finished());
+        tended.refused = done.err();
         tended.short = self.prepare(now_ms).err();
         tended
     }
@@ -228,6 +234,24 @@ impl Ledger {
         Ok(skipped)
     }
 
+    /// Settled lines, the newest first: `lines_max` of them, at most [`PAGE_LINES_MAX`](crate::PAGE_LINES_MAX).
+    ///
+    /// # Errors
+    ///
+    /// A segment cannot be read.
+    pub fn query(&self, query: &Query, after: Option<Cursor>, lines_max: usize) -> io::Result<Page> {
+        query::page(&self.shared.folder, self.sources(), (query, after), lines_max)
+    }
+
+    /// Sums of settled lines, ordered by their groups; one sum if they are grouped by nothing.
+    ///
+    /// # Errors
+    ///
+    /// There are more than [`GROUPS_MAX`](crate::GROUPS_MAX) groups, or a segment cannot be read.
+    pub fn sums(&self, query: &Query, by: &[Dimension]) -> Result<Vec<Sum>, SumsError> {
+        sums::sums(&self.shared.folder, &self.sources(), query, by)
+    }
+
     /// All segments as they are now, the oldest first.
     fn sources(&self) -> Vec<Source> {
         let shelf = self.shelf();
@@ -240,6 +264,32 @@ impl Ledger {
 
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
         lock(&self.shared.shelf)
+    }
+
+    fn drop_old(&self, now_ms: u64, dropped_lines: &mut u64) -> io::Result<()> {
+        let Some(keep) = self.shared.options.keep else { return Ok(()) };
+        let since_ms = now_ms.saturating_sub(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX));
+        let old = |sealed: &&Arc<Sealed>| sealed.last_ms < since_ms;
+        let old: Vec<_> = self.shelf().sealed.values().filter(old).cloned().collect();
+        for sealed in old {
+            self.shared.folder.remove(sealed.name)?;
+            self.shelf().sealed.remove(&sealed.name);
+            *dropped_lines += sealed.lines;
+        }
+        Ok(())
+    }
+
+    fn seal_finished(&self) -> io::Result<()> {
+        let finished = |segment: &&Arc<Segment>| segment.map.is_finished();
+        let finished: Vec<_> = self.shelf().live.iter().filter(finished).cloned().collect();
+        for segment in finished {
+            segment.sync().inspect_err(|_| self.shared.failed.store(true, Ordering::Relaxed))?;
+            let sealed = summary::seal(&self.shared.folder, &segment.header, segment.map.read())?;
+            let mut shelf = self.shelf();
+            shelf.live.retain(|live| !Arc::ptr_eq(live, &segment));
+            shelf.sealed.insert(sealed.name, Arc::new(sealed));
+        }
+        Ok(())
     }
 
     /// A spare segment for each journal that has none.

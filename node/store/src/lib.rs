@@ -19,6 +19,15 @@ pub use position::{Position, PositionError};
 mod replay;
 pub use replay::Change;
 
+mod query;
+pub use query::{Cursor, CursorError, PAGE_LINES_MAX, Page, Query};
+
+mod sums;
+pub use sums::{Dimension, GROUPS_MAX, Sum, SumsError};
+
+mod rows;
+pub use rows::Totals;
+
 mod recover;
 pub use recover::{Damage, Recovery};
 
@@ -26,9 +35,11 @@ mod folder;
 pub use folder::OpenError;
 
 mod bytes;
+mod civil;
 mod map;
 mod payload;
 mod record;
 mod segment;
+mod settled;
 mod source;
 mod summary;

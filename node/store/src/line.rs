@@ -247,6 +247,10 @@ impl Basis {
             Self::Estimated => "estimated",
         }
     }
+
+    pub(crate) fn numbered(number: u8) -> Self {
+        if number == Self::Reported as u8 { Self::Reported } else { Self::Estimated }
+    }
 }
 
 /// A settled line, as it is read.

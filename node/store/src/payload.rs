@@ -231,7 +231,7 @@ pub(crate) fn read_outcome(payload: &[u8]) -> Option<OutcomeSeen<'_>> {
         end_ms: from.number()?,
         kind: OutcomeKind::numbered(from.byte()?),
         status: from.number()?.try_into().ok()?,
-        basis: if from.byte()? == Basis::Reported as u8 { Basis::Reported } else { Basis::Estimated },
+        basis: Basis::numbered(from.byte()?),
         tokens: read_tokens(from)?,
         nano_usd: from.number()?,
         service_tier: from.text(TEXT_BYTES_MAX)?,

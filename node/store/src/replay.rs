@@ -3,7 +3,8 @@
 use crate::{
     line::Charge,
     payload::{OutcomeSeen, read_intent, read_outcome},
-    record::{self, Kind, Records},
+    record::{Kind, Records},
+    settled::{self, Settled},
 };
 
 /// One thing that happened.
@@ -49,8 +50,8 @@ pub(crate) fn replay(bytes: &[u8], salt: u32, from: usize, visit: &mut dyn FnMut
             }
             Kind::Outcome => {
                 let Some(outcome) = read_outcome(record.payload) else { continue };
-                let intent = record::read(bytes, salt, outcome.intent).filter(|r| r.kind == Kind::Intent);
-                let Some(intent) = intent.and_then(|record| read_intent(record.payload)) else { continue };
+                let settled = settled::with_intent(bytes, salt, outcome);
+                let Some(Settled { intent, outcome }) = settled else { continue };
                 charges.clear();
                 charges.extend(intent.charges());
                 settled_amounts(&outcome, &charges, &mut amounts);

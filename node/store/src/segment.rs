@@ -19,7 +19,7 @@ const COPY_BYTES: usize = 48;
 const SUMMED_BYTES: usize = 44;
 const MAGIC: [u8; 8] = *b"TRLEDGER";
 const FORMAT: u32 = 1;
-const ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// What a file is called, by its number in the ledger and the thread that wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -22,6 +22,14 @@ impl Source {
         }
     }
 
+    /// When its first and last lines ended, at the widest.
+    pub(crate) fn times(&self) -> (u64, u64) {
+        match self {
+            Self::Live(_) => (0, u64::MAX),
+            Self::Sealed(sealed) => (sealed.first_ms, sealed.last_ms),
+        }
+    }
+
     /// Reads from its bytes and its salt. `None` if it has been dropped meanwhile, or nothing of it can be read.
     pub(crate) fn with<T>(
         &self,
