@@ -28,6 +28,8 @@ pub struct Model {
     pub retires: Option<String>,
     /// What it costs; empty where nobody knows.
     pub price: Price,
+    /// Tells these prices from others: a hash of them, and 0 where nobody knows them.
+    pub price_version: u64,
 }
 
 impl Model {
@@ -46,6 +48,7 @@ impl Model {
             output: entry.output.unwrap_or_else(|| Modality::given(kind, &features)),
             features,
             retires: entry.retires,
+            price_version: entry.price.version(),
             price: entry.price,
         })
     }

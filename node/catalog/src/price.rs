@@ -76,6 +76,16 @@ impl Price {
         rates.is_empty() && above.is_none() && services.is_empty() && variants.is_empty()
     }
 
+    /// Tells these prices from others: a hash (FNV-1a) of how they are written, and 0 where nothing is priced. The same on
+    /// all nodes and for ever.
+    pub fn version(&self) -> u64 {
+        if self.is_empty() {
+            return 0;
+        }
+        let text = serde_json::to_string(self).unwrap_or_default();
+        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    }
+
     /// The steps, in no order.
     pub fn steps(&self) -> &[Step] {
         self.above.as_deref().unwrap_or_default()

@@ -39,6 +39,9 @@ pub use codec::{
 mod words;
 pub use words::in_words_of;
 
+mod text_bytes;
+pub use text_bytes::text_bytes;
+
 mod batch;
 mod body;
 mod dropped;

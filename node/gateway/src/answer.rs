@@ -5,6 +5,7 @@ use crate::{
     cause::Failed,
     endpoint::dialect_of,
     flight::Flight,
+    limits,
     record::{self, Outcome},
     worker::Worker,
 };
@@ -29,6 +30,9 @@ const PROVIDER: HeaderName = HeaderName::from_static("x-trestle-provider");
 const MODEL: HeaderName = HeaderName::from_static("x-trestle-model");
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-trestle-attempts");
 const DROPPED: HeaderName = HeaderName::from_static("x-trestle-dropped");
+const COST: HeaderName = HeaderName::from_static("x-trestle-cost-usd");
+const CLAMPED: HeaderName = HeaderName::from_static("x-trestle-clamped");
+const DOWNGRADED: HeaderName = HeaderName::from_static("x-trestle-downgraded");
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
 static NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 
@@ -86,7 +90,27 @@ pub(crate) fn head(flight: &Flight, content: Content, dropped: &[String]) -> Hea
     if !dropped.is_empty() {
         set(&mut headers, DROPPED, &dropped_header(dropped));
     }
+    limited(flight, &mut headers);
     headers
+}
+
+/// What the limits have to do with the answer. Its cost is known where it is told in one piece.
+fn limited(flight: &Flight, headers: &mut HeaderMap) {
+    let record = &flight.record;
+    if let Some(nano_usd) = record.nano_usd {
+        set(headers, COST, &limits::usd(nano_usd));
+    }
+    if let Some((limit, tokens)) = record.clamped.as_deref() {
+        set(headers, CLAMPED, &format!("{tokens} tokens for the {limit}"));
+    }
+    if let Some(model) = &record.downgraded {
+        set(headers, DOWNGRADED, model);
+    }
+    let now_ms = flight.now_ms();
+    let left = flight.account.left(now_ms);
+    if !left.is_empty() {
+        limits::write_headers(record.endpoint.dialect(), now_ms, &left, headers);
+    }
 }
 
 /// Header values are visible ASCII: what is not is percent-encoded.

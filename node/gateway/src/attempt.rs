@@ -2,16 +2,20 @@
 
 use crate::{
     Act, Endpoint,
+    admit::OfRequest,
     budget::Held,
     cause::{Failed, Next},
     embed::Embeds,
+    estimate::Estimate,
     fetch::Fetch,
     flight::Flight,
     kept::stored,
+    limits::Scope,
     mock,
     pick::{Picked, pick},
     prepare::{self, Prepared},
     receive::Ask,
+    reserve::{Change, NotReserved},
     state::{self, Slot},
     tail::Tail,
     take::{Won, joined},
@@ -40,6 +44,8 @@ pub(crate) enum Walked {
     Won(Won, Vec<String>),
     /// The client's own body cannot be sent on.
     Refused(Box<Refusal>),
+    /// Limits let the request go on if it changes; from that place in the plan.
+    Change(Change, usize),
     /// None did; the failure that says most to the client, and the dialect of the target it came from.
     Lost(Box<Failed>, Option<Dialect>),
 }
@@ -54,6 +60,10 @@ pub(crate) struct Walk<'a> {
     pub(crate) timer: &'a mut Timer,
     /// Its bounds.
     pub(crate) settings: &'a Settings,
+    /// The limits that count for it wherever it goes.
+    pub(crate) limits: &'a OfRequest,
+    /// How often it has changed.
+    pub(crate) round: u32,
     /// Bytes of media that were fetched for it.
     pub(crate) fetched: Option<Held>,
 }
@@ -66,14 +76,28 @@ pub(crate) struct Target<'a> {
     pub(crate) local: Rc<ProviderLocal>,
     /// What is sent to it.
     pub(crate) prepared: Prepared,
+    /// Its place in the plan.
+    pub(crate) scope: Scope,
+    /// What a call of it may come to.
+    pub(crate) estimate: Estimate,
     last: bool,
+}
+
+impl<'a> Target<'a> {
+    fn new(
+        config: &'a Arc<TargetConfig>,
+        (local, prepared): (Rc<ProviderLocal>, Prepared),
+        (scope, last): (Scope, bool),
+    ) -> Self {
+        Self { config, local, prepared, scope, estimate: Estimate::NOTHING, last }
+    }
 }
 
 impl Walk<'_> {
     /// Walks the plan to its first answer.
-    pub(crate) async fn walk(&mut self, plan: &[Arc<TargetConfig>]) -> Walked {
+    pub(crate) async fn walk(&mut self, plan: &[Arc<TargetConfig>], from: usize) -> Walked {
         let mut lost: Option<(Failed, Option<Dialect>)> = None;
-        for (index, config) in plan.iter().enumerate() {
+        for (index, config) in plan.iter().enumerate().skip(from) {
             self.flight.record.target = Some(Arc::clone(config));
             let begun = Instant::now();
             let local = self.flight.worker.provider(&config.provider.name);
@@ -85,10 +109,23 @@ impl Walk<'_> {
                 }
                 Ok(prepared) => {
                     let dialect = prepared.dialect;
-                    let mut target = Target { config, local, prepared, last: index + 1 == plan.len() };
-                    match self.try_target(&mut target).await {
+                    let scope = Scope::Provider(self.round, index as u32);
+                    let last = index + 1 == plan.len();
+                    let mut target = Target::new(config, (local, prepared), (scope, last));
+                    let tried = match self.reserve(&mut target) {
+                        Ok(()) => self.try_target(&mut target).await,
+                        Err(NotReserved::Change(change)) => return Walked::Change(change, index),
+                        Err(NotReserved::Failed(failed)) => {
+                            self.note(config, &failed, begun.elapsed());
+                            Err(failed)
+                        }
+                    };
+                    match tried {
                         Ok(won) => return Walked::Won(won, target.prepared.dropped),
-                        Err(failed) => (failed, Some(dialect)),
+                        Err(failed) => {
+                            self.flight.account.leave(scope);
+                            (failed, Some(dialect))
+                        }
                     }
                 }
             };
@@ -155,6 +192,7 @@ impl Walk<'_> {
                 Ok(won) => return Ok(won),
                 Err(failed) => failed,
             };
+            self.flight.fail_call(&failed);
             if self.ask.tail().is_some_and(|tail| tail.refusal().is_some()) {
                 return Err(failed);
             }
@@ -236,6 +274,7 @@ impl Walk<'_> {
         let provider = &target.config.provider;
         let slot = slot(self.timer, target.config, &target.local).await?;
         self.timer.stage(target.config.times.first_token);
+        self.begin_call(target, picked, body.held())?;
         let sent = Instant::now();
         let (head, source) = match &provider.kind {
             ProviderKind::Mock(_) if !matches!(self.ask.endpoint, Endpoint::Generate(_)) => {
@@ -245,6 +284,7 @@ impl Walk<'_> {
                 let asked = self.ask.decoded().map_err(Failed::unreadable)?;
                 let mut answering =
                     Box::pin(mock::answer(settings, asked, (&target.config.model, target.prepared.dialect)));
+                self.flight.call_sent();
                 self.timer.within(answering.as_mut()).await.map_err(timed_out)?
             }
             ProviderKind::Remote(remote) => {
@@ -257,6 +297,7 @@ impl Walk<'_> {
                 )?;
                 let sending = pin!(upstream::send(&target.local.pool, (remote.origin(), provider), &request));
                 let limit = target.config.times.first_token;
+                self.flight.call_sent();
                 self.timer.within_but(sending, limit, || body.is_moving()).await.map_err(timed_out)??
             }
         };
@@ -282,6 +323,7 @@ impl Walk<'_> {
         head: Head,
         (source, slot): (Source, Slot),
     ) -> Result<(Head, Incoming), Failed> {
+        self.flight.call_answered(head.status.as_u16());
         let mut body = Incoming::new(source, head.encoding, self.settings.body_bytes_max, slot)?;
         if !head.status.is_success() {
             let (parts, _, _held) = self.collect(&mut body, FAULT_BYTES_MAX).await?;

@@ -105,8 +105,9 @@ impl Failed {
     /// because it is the request that must change.
     pub(crate) fn kind(&self) -> Option<RefusalKind> {
         Some(match self.cause {
-            "rate_limited" => RefusalKind::RateLimited,
-            "overloaded" | "queue_full" | "credentials_pending" => RefusalKind::Overloaded,
+            "rate_limited" | "limit_reached" => RefusalKind::RateLimited,
+            "budget_exceeded" => RefusalKind::BudgetExceeded,
+            "overloaded" | "queue_full" | "credentials_pending" | "ledger_full" => RefusalKind::Overloaded,
             "first_token_timeout"
             | "idle_timeout"
             | "total_timeout"

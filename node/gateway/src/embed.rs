@@ -17,6 +17,7 @@ use trestle_dialect::{
     ir::Usage,
 };
 use trestle_provider::Operation;
+use trestle_store::OutcomeKind;
 
 /// Where a call takes fewer inputs than a request has, so many calls are made for it, one after the other.
 const CALLS_MAX: usize = 128;
@@ -135,6 +136,9 @@ impl Walk<'_> {
             let mut response = codec.decode_response(&joined(parts)).map_err(Failed::malformed)?;
             let told = head.input_tokens.map(|input| Usage { input, ..Usage::default() });
             response.usage = response.usage.or(told);
+            if let Some(usage) = response.usage {
+                self.flight.call_usage(usage);
+            }
             let inputs = left.min(codec.inputs_max());
             left -= inputs;
             if !response.has(inputs) {
@@ -146,6 +150,8 @@ impl Walk<'_> {
             }
         }
         let response = whole.unwrap_or_default();
+        // Each call has told its own part.
+        self.flight.end_call(OutcomeKind::Ok);
         if let Some(usage) = response.usage {
             self.flight.usage(usage);
         }

@@ -3,6 +3,7 @@
 use crate::{Act, Item, kept::stored};
 use http::Method;
 use percent_encoding::percent_decode_str;
+use std::net::IpAddr;
 use trestle_dialect::{Dialect, Stored, embed::Api};
 use trestle_provider::{Operation, Stream};
 
@@ -42,6 +43,8 @@ pub struct RequestLine {
     pub target: Option<Box<str>>,
     /// A call of a provider as it is.
     pub through: Option<Box<Through>>,
+    /// From where the request comes, where that is known.
+    pub peer: Option<IpAddr>,
 }
 
 /// A call of a provider as it is.
@@ -89,7 +92,7 @@ const PREFIXES: [(&str, Dialect); 7] = [
 
 impl From<Endpoint> for RequestLine {
     fn from(endpoint: Endpoint) -> Self {
-        Self { endpoint, named: None, item: None, form: Form::Events, key: None, target: None, through: None }
+        Self { endpoint, named: None, item: None, form: Form::Events, key: None, target: None, through: None, peer: None }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{Act, Endpoint, receive::Ask};
 use std::{cell::RefCell, collections::HashMap};
 use trestle_catalog::{Counts, Model, Price, Terms, Unit};
-use trestle_config::TargetConfig;
+use trestle_config::{Limit, Measure, Mode, TargetConfig};
 use trestle_dialect::{OutputBound, Stored, Word, ir::Features, may_need, output_bound};
 use trestle_provider::Operation;
 
@@ -45,6 +45,18 @@ pub(crate) struct Estimate {
     pub(crate) nano_usd: Result<u64, Unbounded>,
     /// What it will come to in most cases.
     pub(crate) likely: Amounts,
+}
+
+impl Estimate {
+    /// Of what nothing is known before its answer.
+    pub(crate) const UNKNOWN: Self = Self {
+        tokens: Err(Unbounded::Operation),
+        nano_usd: Err(Unbounded::Operation),
+        likely: Amounts { input: 0, output: 0, nano_usd: 0 },
+    };
+    /// Of what costs nothing.
+    pub(crate) const NOTHING: Self =
+        Self { tokens: Ok((0, 0)), nano_usd: Ok(0), likely: Amounts { input: 0, output: 0, nano_usd: 0 } };
 }
 
 impl Unbounded {
@@ -129,6 +141,39 @@ pub(crate) fn estimate(ask: &Ask, target: &TargetConfig, bytes: u64, learned: &L
         nano_usd: tokens.and_then(|tokens| dearest(ask, known, tokens, &terms)),
         likely: Amounts { input, output, nano_usd: cost },
     }
+}
+
+/// How many tokens an answer may have at most for a call to come to no more than `room` in the unit of a limit; `None`
+/// where it would be fewer than can be asked for.
+pub(crate) fn tokens_within(
+    ask: &Ask,
+    target: &TargetConfig,
+    estimate: &Estimate,
+    (limit, room): (&Limit, u64),
+) -> Option<u64> {
+    let Endpoint::Generate(dialect) = ask.endpoint else { return None };
+    let bound = output_bound(dialect, &ask.envelope);
+    let input = match limit.mode {
+        Mode::Strict => estimate.tokens.ok()?.0,
+        Mode::Soft => estimate.likely.input,
+    };
+    let most = match limit.measure {
+        Measure::OutputTokens => room,
+        Measure::Tokens => room.checked_sub(input)?,
+        Measure::NanoUsd => {
+            let terms = Terms { service: ask.service_tier(), variant: None };
+            let known = target.known.as_deref();
+            let cost = |output| dearest(ask, known, (input, output), &terms).ok();
+            // What a million tokens of output cost on top, since one may cost less than can be told.
+            let base = cost(0)?;
+            let million = cost(1_000_000)?.checked_sub(base).filter(|million| *million > 0)?;
+            let tokens = u128::from(room.checked_sub(base)?) * 1_000_000 / u128::from(million);
+            u64::try_from(tokens).unwrap_or(u64::MAX)
+        }
+        Measure::Requests | Measure::Concurrent | Measure::InputTokens => return None,
+    };
+    let most = most / bound.choices;
+    (most >= bound.tokens_min && bound.tokens.is_none_or(|now| most < now)).then_some(most)
 }
 
 fn generates(ask: &Ask) -> bool {

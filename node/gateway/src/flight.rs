@@ -2,6 +2,8 @@
 
 use crate::{
     Endpoint,
+    call::{Call, kind_of},
+    limits::Account,
     metrics::Gaps,
     record::{Outcome, Record},
     worker::Worker,
@@ -21,6 +23,10 @@ pub(crate) struct Flight {
     pub(crate) started: Instant,
     /// What it did so far.
     pub(crate) record: Record,
+    /// What it holds of limits.
+    pub(crate) account: Account,
+    /// The call of a provider that runs.
+    pub(crate) call: Option<Call>,
     gaps: Gaps,
     last_event: Option<Instant>,
 }
@@ -33,6 +39,8 @@ impl Flight {
             worker: Rc::clone(worker),
             started: Instant::now(),
             record: Record::new(worker.random(), endpoint, SystemTime::now()),
+            account: Account::default(),
+            call: None,
             gaps: Gaps::default(),
             last_event: None,
         }
@@ -73,17 +81,25 @@ impl Flight {
 
     /// Notes usage; what a later report leaves out stays as it was.
     pub(crate) fn usage(&mut self, usage: Usage) {
+        self.call_usage(usage);
         self.record.usage = Some(self.record.usage.unwrap_or_default().merge(usage));
     }
 
+    /// Ends the call that runs as the request ends, and settles its limits.
+    pub(crate) fn close(&mut self) {
+        self.end_call(kind_of(self.record.outcome));
+        self.account.settle();
+    }
+
     fn settle(&mut self) {
+        if std::thread::panicking() {
+            self.record.outcome = Outcome::Panic;
+        }
+        self.close();
         let seat = self.worker.seat();
         let empty = Record::new(0, self.record.endpoint, self.record.at);
         let mut record = std::mem::replace(&mut self.record, empty);
         record.total = self.started.elapsed();
-        if std::thread::panicking() {
-            record.outcome = Outcome::Panic;
-        }
         seat.shard.settle(&record, &self.gaps);
         self.worker.log(record);
         // Last, so that who sees that nothing flies sees all that was settled.

@@ -2,6 +2,7 @@
 
 use crate::{
     budget::Budget,
+    limits::Counted,
     log, metrics,
     realtime::Sessions,
     state::{ProviderState, lock},
@@ -20,7 +21,9 @@ use std::{
 };
 use tokio::sync::oneshot;
 use trestle_config::{Problems, Secrets, Snapshot};
+use trestle_counters::Settled;
 use trestle_provider::credential::{Keeper, Wanted};
+use trestle_store::Ledger;
 
 /// How often it is looked whether credentials are there.
 const SETTLE_POLL: Duration = Duration::from_millis(10);
@@ -46,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) keeper: Keeper,
     /// Sessions over WebSocket.
     pub(crate) sessions: Sessions,
+    /// What limits count.
+    pub(crate) counted: Counted,
     providers: Mutex<HashMap<Box<str>, Arc<ProviderState>>>,
 }
 
@@ -101,6 +106,19 @@ pub struct Options {
     pub threads: usize,
     /// Where the request log goes, one JSON object a line; `None` for nowhere.
     pub log: Option<Box<dyn Write + Send>>,
+    /// Where each call of a provider gets a line; nowhere, where no ledger is kept.
+    pub ledger: Option<Ledger>,
+    /// What limits have counted before, from the ledger.
+    pub settled: Settled,
+    /// Which of its lives this is of the node.
+    pub incarnation: u64,
+}
+
+impl Default for Options {
+    /// As many threads as there are processors; no log, no ledger, nothing counted.
+    fn default() -> Self {
+        Self { threads: 0, log: None, ledger: None, settled: Settled::new(0), incarnation: 0 }
+    }
 }
 
 /// Why a gateway could not be opened.
@@ -149,6 +167,7 @@ impl Gateway {
             logging: options.log.is_some(),
             keeper: Keeper::default(),
             sessions: Sessions::default(),
+            counted: Counted::new(count, options.incarnation, &options.settled),
             providers: Mutex::default(),
         });
         shared.keep_credentials(&shared.snapshot.load());
@@ -161,8 +180,9 @@ impl Gateway {
             running.stops.push(stop);
             let mut seed = [0; 16];
             getrandom::fill(&mut seed).map_err(io::Error::other)?;
+            let seed = u128::from_le_bytes(seed);
             let parts =
-                WorkerParts { shared: Arc::clone(&shared), index, records, seed: u128::from_le_bytes(seed) };
+                WorkerParts { shared: Arc::clone(&shared), index, records, seed, ledger: options.ledger.clone() };
             let builder = std::thread::Builder::new().name(format!("data-{index}"));
             running.threads.push(builder.spawn(move || thread::run(parts, jobs, stopped))?);
         }
@@ -176,7 +196,7 @@ impl Gateway {
         for warning in compiled.warnings {
             tracing::warn!("{warning}");
         }
-        Ok(Self::start(compiled.snapshot, Options { threads: 0, log: None })?)
+        Ok(Self::start(compiled.snapshot, Options::default())?)
     }
 
     /// The snapshot that requests see now.
@@ -200,6 +220,12 @@ impl Gateway {
         let _ = tokio::time::timeout(limit, settled).await;
     }
 
+    /// Ends the leases of requests that hang, and drops counters that idle; how many leases that were. To be called each
+    /// second.
+    pub fn sweep(&self, now_ms: u64) -> usize {
+        self.shared.counted.sweep(now_ms).permits
+    }
+
     /// Requests that run now.
     pub fn in_flight(&self) -> usize {
         self.shared.seats.iter().map(|seat| seat.in_flight.load(Relaxed)).sum()
@@ -220,7 +246,7 @@ impl Gateway {
         seat.tasks.fetch_add(1, Relaxed);
         let job: Job = Box::new(move |worker| {
             tokio::task::spawn_local(async move {
-                let _counted = Counted(Rc::clone(&worker));
+                let _seated = Seated(Rc::clone(&worker));
                 task(worker).await;
             });
         });
@@ -251,9 +277,9 @@ impl Gateway {
 }
 
 /// Counts a task of a thread until it ends.
-struct Counted(Rc<Worker>);
+struct Seated(Rc<Worker>);
 
-impl Drop for Counted {
+impl Drop for Seated {
     fn drop(&mut self) {
         self.0.seat().tasks.fetch_sub(1, Relaxed);
     }

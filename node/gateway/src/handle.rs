@@ -1,10 +1,13 @@
 //! The table of contents of one request.
 
 use crate::{
-    Answer, Endpoint, Form, RequestBody, RequestLine, answer,
+    Answer, Endpoint, Form, RequestBody, RequestLine,
+    admit::access,
+    answer,
     answer::Content,
-    attempt::{Walk, Walked},
+    attempt::Walked,
     cause::Failed,
+    concede::{Conceding, longest},
     flight::Flight,
     headers::Headers,
     models, passthrough, realtime,
@@ -45,6 +48,10 @@ pub(crate) async fn handle(
         Ok(Asker::Signed(signed)) => Some(signed),
         Err(refusal) => return answer::refusal(flight, &refusal),
     };
+    let said = signed.as_ref().map(|signed| signed.caller()).or(flight.record.caller.as_deref());
+    if let Some(Err(refusal)) = said.map(|caller| access(caller, line.peer, &headers)) {
+        return answer::refusal(flight, &refusal);
+    }
     if endpoint == Endpoint::Realtime {
         return answer::refusal(flight, &realtime::not_here());
     }
@@ -67,21 +74,22 @@ pub(crate) async fn handle(
         Ok(plan) => plan,
         Err(refusal) => return answer::refusal(flight, &refusal),
     };
-    let total = plan.iter().map(|target| target.times.total).max().unwrap_or_default();
-    let mut timer = Timer::new(flight.started + total);
+    let mut timer = Timer::new(flight.started + longest(&plan));
     finish.set(!ask.stream && !snapshot.aborts(false));
-    let mut walk = Walk {
-        ask: &ask,
+    let conceding = Conceding {
         flight: &mut flight,
+        ask: &mut ask,
         timer: &mut timer,
-        settings: &snapshot.settings,
-        fetched: None,
+        snapshot: &snapshot,
+        plan,
     };
-    let walked = walk.walk(&plan).await;
+    let walked = conceding.walk().await;
     flight.record.bytes_in += ask.tail().map_or(0, Tail::taken);
     match walked {
         Walked::Refused(refusal) => answer::refusal(flight, &refusal),
         Walked::Lost(failed, dialect) => lost(flight, &failed, dialect),
+        // Made where changes are; none is left here.
+        Walked::Change(..) => answer::refusal(flight, &realtime::not_here()),
         Walked::Won(won, dropped) => deliver(flight, (won, dropped), timer, (&ask, &snapshot)),
     }
 }
@@ -104,6 +112,8 @@ fn deliver(
     match won {
         Won::Whole(body, more) => {
             flight.record.outcome = Outcome::Ok;
+            // What it cost, and what is left, is told in the head.
+            flight.close();
             dropped.extend(more);
             answer::full(flight, body, &dropped)
         }

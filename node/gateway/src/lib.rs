@@ -16,16 +16,21 @@ mod upload;
 mod authenticate;
 mod signed;
 
+mod admit;
 mod route;
 
 // What providers keep, and the ids that lead there.
 mod kept;
 
 mod attempt;
+mod call;
+mod concede;
 mod embed;
+mod estimate;
 mod fetch;
 mod pick;
 mod prepare;
+mod reserve;
 mod take;
 
 mod array;
@@ -44,6 +49,7 @@ mod body;
 mod endpoint;
 mod flight;
 mod headers;
+mod limits;
 mod meter;
 mod record;
 mod tail;

@@ -148,6 +148,9 @@ impl Tap {
                 for event in framing.events(&block) {
                     let (content, usage) = look(codecs, &event);
                     contents += u32::from(content);
+                    if content {
+                        flight.relayed(event.raw.len(), event.data.as_deref());
+                    }
                     if let Some(usage) = usage {
                         flight.usage(usage);
                     }

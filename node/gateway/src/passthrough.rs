@@ -3,12 +3,16 @@
 
 use crate::{
     Answer, Endpoint, Headers, RequestBody, Through,
+    admit::{OfRequest, refusal},
     answer::{self, Content},
     attempt::{self, FAULT_BYTES_MAX, backoff, timed_out},
+    call::Calling,
     cause::{Failed, Next},
+    estimate::Estimate,
     flight::Flight,
     handle::{lost, stream_out},
     intake::Intake,
+    limits::Scope,
     meter::Tap,
     pick::{Picked, pick},
     prepare::{self, AGENT},
@@ -124,6 +128,10 @@ pub(crate) async fn pass(
     finish.set(!aborts(snapshot, &through.method, Answered::InPart));
     let mut sent = HeaderMap::with_capacity(12);
     prepare::forward(&headers, ASKED.iter().chain(&target.provider.forward_headers), &mut sent);
+    let limits = OfRequest::new(snapshot, flight.record.caller.as_ref(), "");
+    if let Err(refusal) = reserve(&mut flight, &limits, (&target, &through.method), timer.left()) {
+        return answer::refusal(flight, &refusal);
+    }
     let body = Outgoing::new([body].into_iter().collect()).keeping_all();
     let call = Call { target, method: through.method.clone(), path, headers: sent, body };
     let local = flight.worker.provider(&call.target.provider.name);
@@ -137,6 +145,30 @@ pub(crate) async fn pass(
         Ok(passed) => deliver((flight, snapshot), &call, passed, timer),
         Err(failed) => lost(flight, &failed, None),
     }
+}
+
+/// The one target of such a call, in the plan that it would have.
+const SCOPE: Scope = Scope::Provider(0, 0);
+
+/// What only reads costs nothing; of others no bound is known.
+fn estimate(method: &Method) -> Estimate {
+    if method.is_safe() { Estimate::NOTHING } else { Estimate::UNKNOWN }
+}
+
+/// Holds what the limits of the caller and the provider want.
+fn reserve(
+    flight: &mut Flight,
+    limits: &OfRequest,
+    (target, method): (&TargetConfig, &Method),
+    lasts: Duration,
+) -> Result<(), Refusal> {
+    let limits = limits.limits_at(&target.provider, SCOPE);
+    if limits.iter().all(|(limits, _)| limits.is_empty()) {
+        return Ok(());
+    }
+    let (now_ms, worker) = (flight.now_ms(), Rc::clone(&flight.worker));
+    let held = flight.account.hold(worker.counting(now_ms, lasts), &limits, Some(&estimate(method)));
+    held.map_err(|refused| refusal(&refused))
 }
 
 /// How far an answer is when its client leaves.
@@ -220,6 +252,7 @@ impl Passing<'_> {
                 Ok(Passed { failed: None, .. }) => return tried,
                 Ok(Passed { failed: Some(failed), .. }) | Err(failed) => failed,
             };
+            self.flight.fail_call(failed);
             self.note(failed, begun.elapsed());
             if let (Next::OtherKey(bench), Ok(picked)) = (failed.next, &picked) {
                 picked.leave_out(failed, bench, &self.local);
@@ -260,10 +293,20 @@ impl Passing<'_> {
         let slot = attempt::slot(self.timer, target, &self.local).await?;
         self.timer.stage(target.times.first_token);
         let request = request(self.call, remote.as_ref(), picked)?;
+        self.flight.begin_call(Calling {
+            target,
+            scope: SCOPE,
+            picked,
+            estimate: estimate(&self.call.method),
+            bytes: self.call.body.held(),
+            service_tier: None,
+        })?;
+        self.flight.call_sent();
         let began = Instant::now();
         let sending = pin!(upstream::send(&self.local.pool, (remote.origin(), &target.provider), &request));
         let (head, source) = self.timer.within(sending).await.map_err(timed_out)??;
         self.flight.record.upstream = Some(began.elapsed());
+        self.flight.call_answered(head.status.as_u16());
         let expanded =
             if is_expanded(&head) && !source.is_done() { head.encoding } else { Encoding::Identity };
         let mut body = Incoming::new(source, expanded, self.settings.body_bytes_max, slot)?;

@@ -18,6 +18,7 @@ use trestle_config::{Credential, Settings};
 use trestle_dialect::{
     Dialect, Edits, Envelope, Outbound, Refusal, RefusalKind, embed, inbound,
     ir::{self, Text},
+    lower_output,
 };
 use trestle_provider::Stream;
 
@@ -246,6 +247,26 @@ impl Ask {
     pub(crate) fn embed(&self, form: embed::Form) -> Result<&embed::Request, Refusal> {
         let decoded = self.embed.get_or_init(|| embed::codec(form).decode_request(&self.envelope));
         decoded.as_ref().map_err(Clone::clone)
+    }
+
+    /// The service tier that the client asks for, where it is one with prices of its own.
+    pub(crate) fn service_tier(&self) -> Option<&'static str> {
+        let Endpoint::Generate(Dialect::OpenAiChat | Dialect::OpenAiResponses) = self.endpoint else {
+            return None;
+        };
+        let tier = self.envelope.get("service_tier")?;
+        ["flex", "priority"].into_iter().find(|known| tier.is_str(known))
+    }
+
+    /// Has the answer be of so many tokens at most.
+    pub(crate) fn lower(&mut self, tokens: u64) -> Result<(), Refusal> {
+        let Endpoint::Generate(dialect) = self.endpoint else { return Ok(()) };
+        let body = lower_output(dialect, &self.envelope, tokens);
+        self.envelope = Envelope::parse(body).map_err(|error| {
+            Refusal::new(RefusalKind::InvalidRequest, format!("the body is not acceptable: {error}"))
+        })?;
+        (self.decoded, self.inlined) = (OnceCell::new(), OnceCell::new());
+        Ok(())
     }
 
     /// The request in our own representation; decoded once, and only if somebody asks.

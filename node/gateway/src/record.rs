@@ -80,6 +80,16 @@ pub(crate) struct Record {
     pub(crate) stream: bool,
     /// Tokens, as the upstream reported them.
     pub(crate) usage: Option<Usage>,
+    /// Calls of providers that were made.
+    pub(crate) calls: u32,
+    /// What they cost; nothing before the first has ended.
+    pub(crate) nano_usd: Option<u64>,
+    /// Not all of that is as reported.
+    pub(crate) estimated: bool,
+    /// The limit that the bound on the answer was lowered for, and to what.
+    pub(crate) clamped: Option<Box<(String, u64)>>,
+    /// The model that a limit sent the request to.
+    pub(crate) downgraded: Option<Box<str>>,
     /// Bytes of the request's body.
     pub(crate) bytes_in: u64,
     /// Bytes of the answer's body.
@@ -120,6 +130,11 @@ impl Record {
             outcome: Outcome::default(),
             stream: false,
             usage: None,
+            calls: 0,
+            nano_usd: None,
+            estimated: false,
+            clamped: None,
+            downgraded: None,
             bytes_in: 0,
             bytes_out: 0,
             events: 0,

@@ -29,6 +29,16 @@ pub(crate) fn plan(
     }
 }
 
+/// Makes the plan for a model that a limit sends a request to.
+pub(crate) fn of_model(
+    snapshot: &Snapshot,
+    caller: Option<&Caller>,
+    model: &str,
+    chance: &mut dyn FnMut() -> f64,
+) -> Result<Plan, Refusal> {
+    route(snapshot, caller, (model, None), chance)
+}
+
 /// The one target of a model at the provider that a request is pinned to, wherever in a group it stands.
 fn pinned(
     snapshot: &Snapshot,
@@ -120,7 +130,10 @@ impl Draft<'_> {
         if self.only.is_some_and(|only| *target.provider.name != *only) {
             return;
         }
-        if !self.caller.is_none_or(|caller| caller.grants.allow(group, &target.name)) {
+        let allows = |caller: &Caller| {
+            caller.grants.allow(group, &target.name) && caller.allows_provider(&target.provider.name)
+        };
+        if !self.caller.is_none_or(allows) {
             self.refused.get_or_insert_with(|| target.name.clone());
             return;
         }

@@ -26,6 +26,13 @@ pub(crate) struct Signed {
     target: Box<str>,
 }
 
+impl Signed {
+    /// Whom it says to be.
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+}
+
 /// Who asks, or says so.
 pub(crate) fn identify(
     snapshot: &Snapshot,

@@ -251,6 +251,7 @@ impl Stream {
             }
             if glance.content {
                 contents += 1;
+                flight.relayed(event.raw.len(), event.data.as_deref());
                 // From the first content on, less has to be known.
                 look = Look::Meter;
             }
@@ -278,6 +279,9 @@ impl Stream {
         let mut contents = 0;
         for event in self.framing.events(block) {
             decoder.decode(&event, &mut events)?;
+            if events.iter().any(ir::Event::is_content) {
+                flight.relayed(event.raw.len(), event.data.as_deref());
+            }
             for event in events.drain(..) {
                 match &event {
                     ir::Event::Usage(usage) => flight.usage(*usage),

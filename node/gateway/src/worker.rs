@@ -2,7 +2,9 @@
 
 use crate::{
     budget::Budget,
+    estimate::Learned,
     gateway::Shared,
+    limits::{AtHand, Counting},
     record::Record,
     state::{KeyHealth, ProviderState},
     thread::Seat,
@@ -14,8 +16,11 @@ use std::{
     hash::BuildHasherDefault,
     rc::Rc,
     sync::{Arc, atomic::Ordering::Relaxed},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use trestle_config::{FirstBytes, Snapshot};
+use trestle_counters::Leases;
+use trestle_store::{Journal, Ledger};
 
 /// Records that may wait for the writer, per thread.
 const RING: usize = 8192;
@@ -30,6 +35,8 @@ pub(crate) struct WorkerParts {
     pub(crate) records: rtrb::Producer<Record>,
     /// Seeds its ids.
     pub(crate) seed: u128,
+    /// Where it writes what calls come to; nowhere, where no ledger is kept.
+    pub(crate) ledger: Option<Ledger>,
 }
 
 impl WorkerParts {
@@ -46,6 +53,9 @@ pub struct Worker {
     records: RefCell<rtrb::Producer<Record>>,
     ids: Cell<u128>,
     providers: RefCell<HashMap<Box<str>, Rc<ProviderLocal>>>,
+    journal: Option<Journal>,
+    at_hand: AtHand,
+    leases: Arc<Leases>,
 }
 
 /// A provider as one thread knows it.
@@ -54,6 +64,8 @@ pub(crate) struct ProviderLocal {
     pub(crate) state: Arc<ProviderState>,
     /// This thread's connections.
     pub(crate) pool: Rc<RefCell<Pool>>,
+    /// What requests to its models came to.
+    pub(crate) learned: Learned,
     keys: RefCell<HashMap<[u8; 32], Arc<KeyHealth>, BuildHasherDefault<FirstBytes>>>,
 }
 
@@ -72,7 +84,11 @@ impl ProviderLocal {
 impl Worker {
     /// Takes its seat.
     pub(crate) fn new(parts: WorkerParts) -> Self {
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
         Self {
+            journal: parts.ledger.map(|ledger| ledger.journal(parts.index as u32, now_ms)),
+            at_hand: AtHand::default(),
+            leases: parts.shared.counted.leases(parts.index),
             shared: parts.shared,
             index: parts.index,
             records: RefCell::new(parts.records),
@@ -112,6 +128,17 @@ impl Worker {
         ((self.random() >> 75) as f64) / ((1u64 << 53) as f64)
     }
 
+    /// Where this thread writes what calls come to.
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
+    }
+
+    /// Where a request that began is counted.
+    pub(crate) fn counting(&self, now_ms: u64, lasts: Duration) -> Counting<'_> {
+        let (counted, at_hand, leases) = (&self.shared.counted, &self.at_hand, &self.leases);
+        Counting { counted, at_hand, leases, now_ms, lasts }
+    }
+
     /// What this thread knows of a provider.
     pub(crate) fn provider(&self, name: &str) -> Rc<ProviderLocal> {
         if let Some(local) = self.providers.borrow().get(name) {
@@ -121,6 +148,7 @@ impl Worker {
         let local = Rc::new(ProviderLocal {
             pool: Rc::new(RefCell::new(Pool::new(Arc::clone(&state)))),
             state,
+            learned: Learned::default(),
             keys: RefCell::default(),
         });
         self.providers.borrow_mut().insert(name.into(), Rc::clone(&local));

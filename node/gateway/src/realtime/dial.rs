@@ -48,6 +48,8 @@ impl Walk<'_> {
         headers.insert(header::USER_AGENT, AGENT.clone());
         let nothing = Outgoing::new(std::iter::empty().collect()).keeping_all();
         let request = prepare::complete((Method::GET, path, headers), &nothing, remote.as_ref(), picked)?;
+        self.begin_call(target, picked, 0)?;
+        self.flight.call_sent();
         let sent = Instant::now();
         let switching = pin!(upstream::switch(&target.local.pool, (remote.origin(), provider), &request));
         let (head, switched) = self.timer.within(switching).await.map_err(timed_out)??;
@@ -59,6 +61,7 @@ impl Walk<'_> {
                 return Err(Failed::malformed("the provider answered, but did not switch to WebSocket"));
             }
         };
+        self.flight.call_answered(head.status.as_u16());
         let answered = head.all.as_deref().filter(|answered| handshake::is_accepted(&key, answered));
         let Some(answered) = answered else {
             return Err(Failed::malformed("the provider does not speak WebSocket as it should"));

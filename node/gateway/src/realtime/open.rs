@@ -4,9 +4,11 @@
 use super::{Session, handshake};
 use crate::{
     Answer, Endpoint, Headers, RequestLine,
+    admit::access,
     answer::{self, Content},
-    attempt::{Walk, Walked},
+    attempt::Walked,
     authenticate::authenticate,
+    concede::{Conceding, longest},
     flight::Flight,
     handle::{client_id, lost},
     receive::Ask,
@@ -58,13 +60,12 @@ async fn open(
         Ok(plan) => plan,
         Err(refusal) => return Err(answer::refusal(flight, &refusal).into()),
     };
-    let total = plan.iter().map(|target| target.times.total).max().unwrap_or_default();
-    let mut timer = Timer::new(flight.started + total);
-    let settings = &snapshot.settings;
-    let mut walk = Walk { ask: &ask, flight: &mut flight, timer: &mut timer, settings, fetched: None };
-    let link = match walk.walk(&plan).await {
+    let mut timer = Timer::new(flight.started + longest(&plan));
+    let conceding =
+        Conceding { flight: &mut flight, ask: &mut ask, timer: &mut timer, snapshot: &snapshot, plan };
+    let link = match conceding.walk().await {
         Walked::Won(Won::Session(link), _) => link,
-        Walked::Won(..) => return Err(answer::refusal(flight, &not_here()).into()),
+        Walked::Won(..) | Walked::Change(..) => return Err(answer::refusal(flight, &not_here()).into()),
         Walked::Refused(refusal) => return Err(answer::refusal(flight, &refusal).into()),
         Walked::Lost(failed, dialect) => return Err(lost(flight, &failed, dialect).into()),
     };
@@ -82,6 +83,9 @@ fn read(
     (line, headers): (RequestLine, Headers),
 ) -> Result<(handshake::Offer, Ask), Refusal> {
     flight.record.caller = authenticate(snapshot, &headers, handshake::key(&headers))?;
+    if let Some(caller) = &flight.record.caller {
+        access(caller, line.peer, &headers)?;
+    }
     let offer = handshake::read(&headers)?;
     if line.named.is_none() {
         let message = "the query names no model: write `/v1/realtime?model=openai/gpt-realtime`";

@@ -1,0 +1,116 @@
+//! The counters of all limits of this process, and what each data thread keeps at hand of them.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use trestle_config::Limit;
+use trestle_counters::{
+    Actor, Counter, CounterId, Counters, CountersFull, Expired, Leases, LimitId, NodeId, Settled, Subject, Table,
+    counters,
+};
+
+/// Counters of all limits together. One takes about 300 bytes; a request whose counter finds no room is answered 503.
+const COUNTERS_MAX: usize = 2_000_000;
+/// Permits that may be open on one thread; each is a request in flight.
+const PERMITS_MAX: usize = 200_000;
+/// Counters that a thread keeps at hand; beyond it begins anew.
+const AT_HAND_MAX: usize = 100_000;
+/// A lease ends so long after the total limit of its request in time.
+pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(60);
+
+/// All counters of this process.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    counters: Counters,
+    /// What other nodes contribute: nothing, on a node that is alone.
+    table: Table,
+    /// By data thread.
+    leases: Vec<Arc<Leases>>,
+    /// Leases are told in milliseconds since then, as no clock is set back while they run.
+    origin: Instant,
+}
+
+impl Counted {
+    /// The counters of a process that begins with what earlier ones settled.
+    pub(crate) fn new(threads: usize, incarnation: u64, settled: &Settled) -> Self {
+        let actor = Actor { node: NodeId(0), incarnation };
+        // What changes is told to nobody yet.
+        let (mut counters, _) = counters(actor, COUNTERS_MAX);
+        counters.restore(settled);
+        Self {
+            counters,
+            table: Table::new(actor, 0),
+            leases: (0..threads).map(|_| Leases::new(PERMITS_MAX)).collect(),
+            origin: Instant::now(),
+        }
+    }
+
+    /// The leases of a data thread.
+    pub(crate) fn leases(&self, thread: usize) -> Arc<Leases> {
+        self.leases.get(thread).cloned().unwrap_or_else(|| Leases::new(0))
+    }
+
+    /// When a lease ends that lasts so long from now on.
+    pub(crate) fn lease_until(&self, lasts: Duration) -> u64 {
+        (self.origin.elapsed() + lasts).as_millis() as u64
+    }
+
+    /// The counter of a limit.
+    pub(crate) fn open(&self, limit: &Limit, now_ms: u64) -> Result<Arc<Counter>, CountersFull> {
+        self.counters.open(counter_id(limit), &self.table, now_ms)
+    }
+
+    /// The counter of a limit, if it has counted something.
+    pub(crate) fn get(&self, limit: &Limit) -> Option<Arc<Counter>> {
+        self.counters.get(&counter_id(limit))
+    }
+
+    /// Ends the leases whose time has come, and drops counters that idle.
+    pub(crate) fn sweep(&self, now_ms: u64) -> Expired {
+        let now = self.origin.elapsed().as_millis() as u64;
+        let mut all = Expired::default();
+        for leases in &self.leases {
+            all.permits += leases.sweep(now).permits;
+        }
+        self.counters.expire(now_ms);
+        all
+    }
+
+    /// How many counters there are.
+    pub(crate) fn len(&self) -> usize {
+        self.counters.len()
+    }
+}
+
+fn counter_id(limit: &Limit) -> CounterId {
+    CounterId { limit: limit.id, subject: Subject(0), window: limit.window }
+}
+
+/// What one data thread keeps at hand of the counters.
+#[derive(Debug, Default)]
+pub(crate) struct AtHand(RefCell<HashMap<LimitId, Arc<Counter>>>);
+
+impl AtHand {
+    /// The counter of a limit.
+    pub(crate) fn counter(
+        &self,
+        counted: &Counted,
+        limit: &Limit,
+        now_ms: u64,
+    ) -> Result<Arc<Counter>, CountersFull> {
+        let mut all = self.0.borrow_mut();
+        // A limit whose window was edited has another counter.
+        if let Some(counter) = all.get(&limit.id).filter(|counter| counter.id().window == limit.window) {
+            return Ok(Arc::clone(counter));
+        }
+        let counter = counted.open(limit, now_ms)?;
+        if all.len() >= AT_HAND_MAX {
+            all.clear();
+        }
+        all.insert(limit.id, Arc::clone(&counter));
+        Ok(counter)
+    }
+}

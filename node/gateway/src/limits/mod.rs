@@ -1,0 +1,16 @@
+//! Limits and budgets: what is counted, what a request holds, what is told of it.
+
+mod counted;
+pub(crate) use counted::{AtHand, Counted, LEASE_MARGIN};
+
+mod account;
+pub(crate) use account::{Account, Counting, Refused, Scope};
+
+mod amounts;
+pub(crate) use amounts::{Spent, amount_of};
+
+mod reached;
+pub(crate) use reached::{Reached, measure_word, named, owner_word, usd};
+
+mod headers;
+pub(crate) use headers::{Left, write as write_headers};

@@ -1,0 +1,95 @@
+//! Holds what a call to a target may come to, before it is made: all limits or none.
+
+use crate::{
+    attempt::{Target, Walk},
+    call::Calling,
+    cause::{Failed, Next},
+    estimate::{estimate, tokens_within},
+    limits::{Reached, Refused},
+    pick::Picked,
+    upstream::Outgoing,
+};
+use std::{rc::Rc, sync::Arc};
+use trestle_config::Limit;
+
+/// What has to change in a request so that its limits let it through.
+#[derive(Debug)]
+pub(crate) enum Change {
+    /// The bound on its answer, for a limit.
+    Lower(u64, Arc<Limit>),
+    /// The model, for a limit.
+    Model(Box<str>, Arc<Limit>),
+}
+
+/// Why a target is not called.
+pub(crate) enum NotReserved {
+    /// Its limits have no room.
+    Failed(Failed),
+    /// They would have, for another request.
+    Change(Change),
+}
+
+impl From<Reached> for Failed {
+    fn from(reached: Reached) -> Self {
+        let mut failed = Self::new(reached.cause, Next::Onward, reached.message);
+        failed.retry_after = reached.retry_after;
+        failed
+    }
+}
+
+impl Walk<'_> {
+    /// Holds what a call to the target may come to.
+    pub(crate) fn reserve(&mut self, target: &mut Target<'_>) -> Result<(), NotReserved> {
+        let config = target.config;
+        let bytes = target.prepared.calls().map(Outgoing::held).sum();
+        let estimate = estimate(self.ask, config, bytes, &target.local.learned);
+        target.estimate = estimate;
+        let limits = self.limits.limits_at(&config.provider, target.scope);
+        if limits.iter().all(|(limits, _)| limits.is_empty()) {
+            return Ok(());
+        }
+        let now_ms = self.flight.now_ms();
+        let worker = Rc::clone(&self.flight.worker);
+        let counting = worker.counting(now_ms, self.timer.left());
+        let refused = match self.flight.account.hold(counting, &limits, Some(&estimate)) {
+            Ok(()) => return Ok(()),
+            Err(refused) => refused,
+        };
+        let failed = match refused {
+            Refused::Reached(reached) => reached.into(),
+            Refused::Downgrade(model, limit, _) => {
+                return Err(NotReserved::Change(Change::Model(model, limit)));
+            }
+            Refused::Clamp(limit, room, reached) => {
+                let tokens = tokens_within(self.ask, config, &estimate, (&limit, room));
+                match tokens {
+                    Some(tokens) => return Err(NotReserved::Change(Change::Lower(tokens, limit))),
+                    None => reached.into(),
+                }
+            }
+            Refused::Overloaded => {
+                Failed::new("overloaded", Next::Stop, "too many limits or requests are counted at once")
+            }
+        };
+        Err(NotReserved::Failed(failed))
+    }
+
+    /// Announces a call of the target, with a part of what its target may come to.
+    pub(crate) fn begin_call(&mut self, target: &Target<'_>, picked: &Picked, bytes: u64) -> Result<(), Failed> {
+        let mut estimate = target.estimate;
+        let calls = target.prepared.calls().count() as u64;
+        if calls > 1 {
+            estimate.likely.input /= calls;
+            estimate.likely.nano_usd /= calls;
+        }
+        self.flight.begin_call(Calling {
+            target: target.config,
+            scope: target.scope,
+            picked,
+            estimate,
+            bytes,
+            service_tier: self.ask.service_tier(),
+        })
+    }
+}
+
