@@ -2,8 +2,11 @@
 
 mod civil;
 
+mod calendar;
+pub use calendar::{Calendar, Month, Weekday};
+
 mod window;
-pub use window::{Calendar, LENGTH_MS_MAX, PARTS_MAX, Rolling, Window, WindowError, WindowId};
+pub use window::{LENGTH_MS_MAX, PARTS_MAX, Rolling, Window, WindowError, WindowId};
 
 mod cell;
 pub use cell::{Actor, Cell, CellId, CounterId, LimitId, NodeId, Subject, Totals};

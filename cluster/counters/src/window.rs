@@ -1,14 +1,12 @@
 //! Windows: from a time to the number of its window, and back to the window's start and end.
 
-use crate::civil;
+use crate::{Calendar, Month, Weekday};
+use std::fmt;
 use thiserror::Error;
 
 const SECOND_MS: u64 = 1_000;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
-const HOUR_MS: u64 = 60 * MINUTE_MS;
-const DAY_MS: u64 = 24 * HOUR_MS;
-/// Days from the Monday before the epoch (1969-12-29) to the epoch, a Thursday.
-const DAYS_FROM_MONDAY: u64 = 3;
+const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
 
 /// How long a window is kept at least after its end: clocks of nodes must not differ by more.
 const KEPT_MS_MIN: u64 = 10 * MINUTE_MS;
@@ -27,26 +25,6 @@ pub enum Window {
     Calendar(Calendar),
     /// The last so many milliseconds.
     Rolling(Rolling),
-}
-
-/// Units of the UTC calendar. The numbers enter hashes that nodes compare: they never change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Calendar {
-    /// A second.
-    Second = 0,
-    /// A minute.
-    Minute = 1,
-    /// An hour.
-    Hour = 2,
-    /// A day.
-    Day = 3,
-    /// A week that begins on Monday (ISO 8601).
-    Week = 4,
-    /// A month.
-    Month = 5,
-    /// A year.
-    Year = 6,
 }
 
 /// A rolling window, made by [`Window::rolling`].
@@ -93,39 +71,31 @@ impl Window {
         Ok(Self::Rolling(Rolling { length_ms, parts }))
     }
 
+    /// A calendar week that begins on that day.
+    pub fn week(first: Weekday) -> Self {
+        Self::Calendar(Calendar::Week(first))
+    }
+
+    /// A year that begins with that month, as fiscal years do.
+    pub fn year(first: Month) -> Self {
+        Self::Calendar(Calendar::Year(first))
+    }
+
     /// The window that a time (unix milliseconds) lies in.
     pub fn id_at(self, unix_ms: u64) -> WindowId {
-        let days = unix_ms / DAY_MS;
         WindowId(match self {
             Self::Standing => 0,
             Self::Rolling(rolling) => unix_ms / rolling.part_ms(),
-            Self::Calendar(Calendar::Second) => unix_ms / SECOND_MS,
-            Self::Calendar(Calendar::Minute) => unix_ms / MINUTE_MS,
-            Self::Calendar(Calendar::Hour) => unix_ms / HOUR_MS,
-            Self::Calendar(Calendar::Day) => days,
-            Self::Calendar(Calendar::Week) => (days + DAYS_FROM_MONDAY) / 7,
-            Self::Calendar(Calendar::Month) => {
-                let (year, month) = civil::year_month(days);
-                year * 12 + month - 1
-            }
-            Self::Calendar(Calendar::Year) => civil::year_month(days).0,
+            Self::Calendar(unit) => unit.number_at(unix_ms),
         })
     }
 
     /// When a window begins (unix milliseconds), but never before the epoch.
     pub fn start_ms(self, id: WindowId) -> u64 {
-        let WindowId(id) = id;
-        let days = |days: u64| days.saturating_mul(DAY_MS);
         match self {
             Self::Standing => 0,
-            Self::Rolling(rolling) => id.saturating_mul(rolling.part_ms()),
-            Self::Calendar(Calendar::Second) => id.saturating_mul(SECOND_MS),
-            Self::Calendar(Calendar::Minute) => id.saturating_mul(MINUTE_MS),
-            Self::Calendar(Calendar::Hour) => id.saturating_mul(HOUR_MS),
-            Self::Calendar(Calendar::Day) => days(id),
-            Self::Calendar(Calendar::Week) => days(id.saturating_mul(7).saturating_sub(DAYS_FROM_MONDAY)),
-            Self::Calendar(Calendar::Month) => days(civil::first_day(id / 12, id % 12 + 1)),
-            Self::Calendar(Calendar::Year) => days(civil::first_day(id, 1)),
+            Self::Rolling(rolling) => id.0.saturating_mul(rolling.part_ms()),
+            Self::Calendar(unit) => unit.start_ms(id.0),
         }
     }
 
@@ -168,12 +138,48 @@ impl Window {
         }
     }
 
-    /// The window in two numbers, for hashes: different windows, different numbers.
+    /// The window in two numbers, for hashes: different windows, different numbers. They never change.
     pub(crate) fn words(self) -> [u64; 2] {
         match self {
             Self::Standing => [0, 0],
-            Self::Calendar(unit) => [1, unit as u64],
+            Self::Calendar(unit) => [1, u64::from(u16::from_le_bytes(unit.bytes()))],
             Self::Rolling(Rolling { length_ms, parts }) => [2 + (u64::from(parts) << 8), length_ms],
+        }
+    }
+
+    /// The window in one number, for the disk: the kind in the lowest byte, and above it what the kind has. It never
+    /// changes.
+    pub fn to_word(self) -> u64 {
+        match self {
+            Self::Standing => 0,
+            Self::Calendar(unit) => 1 | u64::from(u16::from_le_bytes(unit.bytes())) << 8,
+            Self::Rolling(Rolling { length_ms, parts }) => 2 | u64::from(parts) << 8 | length_ms << 16,
+        }
+    }
+
+    /// The window of [`Self::to_word`]; nothing for a number that is no window's.
+    pub fn from_word(word: u64) -> Option<Self> {
+        let [kind, first, second, ..] = word.to_le_bytes();
+        let window = match kind {
+            0 => Self::Standing,
+            1 => Self::Calendar(Calendar::from_bytes([first, second])?),
+            2 => Self::rolling(word >> 16, first.into()).ok()?,
+            _ => return None,
+        };
+        (window.to_word() == word).then_some(window)
+    }
+}
+
+/// For messages: `minute`, `week from sunday`, `rolling 60s`.
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Standing => f.write_str("standing"),
+            Self::Calendar(unit) => unit.fmt(f),
+            Self::Rolling(Rolling { length_ms, .. }) if length_ms % SECOND_MS == 0 => {
+                write!(f, "rolling {}s", length_ms / SECOND_MS)
+            }
+            Self::Rolling(Rolling { length_ms, .. }) => write!(f, "rolling {length_ms}ms"),
         }
     }
 }
