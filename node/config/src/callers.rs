@@ -1,7 +1,7 @@
 //! Who may ask: by the hash of their key for requests, by name for changes. In shards that snapshots share, so that a
 //! change of one caller copies one shard of each table and not 100,000 entries.
 
-use crate::{Access, Limit, Limits, pattern};
+use crate::{Access, Limit, Limits, Membership, pattern};
 use std::{
     borrow::Borrow,
     collections::{HashMap, HashSet},
@@ -48,6 +48,8 @@ pub struct Caller {
     pub provider_limits: Arc<[(Box<str>, Limits)]>,
     /// From where and to where it may ask, and with which headers.
     pub access: Access,
+    /// What it says of whom it belongs to, where it belongs to someone.
+    pub membership: Option<Arc<Membership>>,
 }
 
 impl Caller {
@@ -151,6 +153,18 @@ impl Callers {
         Arc::make_mut(&mut self.by_hash[shard_of_hash(&hash)])
             .entry(hash)
             .or_insert_with(|| Arc::new(former));
+    }
+
+    /// Puts a caller in the place of the one of the same name and keys.
+    pub(crate) fn replace(&mut self, caller: &Arc<Caller>) {
+        Arc::make_mut(&mut self.by_name[shard_of_name(&caller.name)]).replace(Named(Arc::clone(caller)));
+        Arc::make_mut(&mut self.by_hash[shard_of_hash(&caller.hash)]).insert(caller.hash, Arc::clone(caller));
+        let Some(previous) = caller.previous else { return };
+        let shard = Arc::make_mut(&mut self.by_hash[shard_of_hash(&previous)]);
+        // Its former key may be one that another has now.
+        if let Some(former) = shard.get_mut(&previous).filter(|former| former.name == caller.name) {
+            *former = Arc::new(Caller { expires_at: former.expires_at, ..Caller::clone(caller) });
+        }
     }
 
     /// Removes the caller of a name.

@@ -1,25 +1,36 @@
 //! Document to snapshot, or all problems at once.
 
+mod access;
 mod caller;
 mod catalog;
 mod cloud;
 mod credential;
 mod group;
+mod limit;
 mod limits;
+mod names;
+mod owner;
 mod provider;
 mod secret;
 mod target;
 
+pub use owner::Membership;
 pub use secret::is_masked;
 
 use crate::{
-    CallerKey, Derived, Difference, Document, Kind, MockSettings, Problem, Problems, ProviderConfig,
-    Settings, Snapshot, entity::collect, load::all_problems, parse::document, path::Path, problem::Findings,
+    AtLimit, Caller, CallerKey, Derived, Difference, Document, Kind, MockSettings, OwnerKind, Problem,
+    Problems, ProviderConfig, Settings, Snapshot, entity::collect, load::all_problems, parse::document,
+    path::Path, problem::Findings,
 };
-use caller::Names;
+use caller::Known;
 use group::Named;
 use limits::Defaults;
-use std::{collections::BTreeMap, sync::Arc};
+use names::Names;
+use owner::Owners;
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 /// Where secrets come from: the caller does the I/O. Errors are public text that names what was asked for and why it
 /// cannot be had, without the secret.
@@ -57,13 +68,17 @@ pub fn compile(document: &Document, revision: u64, secrets: &dyn Secrets) -> Res
     let base = Document {
         providers: document.providers.clone(),
         models: document.models.clone(),
+        customers: document.customers.clone(),
+        teams: document.teams.clone(),
+        users: document.users.clone(),
         keys: BTreeMap::new(),
         catalog: document.catalog.clone(),
         settings: document.settings.clone(),
     };
-    let mut made = Compilation { base: Arc::new(base), snapshot: Snapshot::default() };
+    let mut made = Compilation { base: Arc::new(base), ..Compilation::default() };
     let mut findings = Findings::default();
     made.compile_targets(secrets, &mut findings);
+    made.compile_owners(&mut findings);
     made.compile_callers(&document.keys, secrets, &mut findings);
     made.snapshot.revision = revision;
     findings.warnings.extend(made.nobody());
@@ -73,17 +88,20 @@ pub fn compile(document: &Document, revision: u64, secrets: &dyn Secrets) -> Res
 
 /// A compiled document whose entities can be changed one by one: a change of a key compiles that key alone. A clone costs
 /// little and shares what neither changes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Compilation {
     /// The document without its keys.
     base: Arc<Document>,
+    owners: Arc<Owners>,
     snapshot: Snapshot,
+    /// Callers whose key could not be had, by name: nobody can be one of them, but what they refer to must be there.
+    left_out: Arc<BTreeMap<Box<str>, Arc<Caller>>>,
 }
 
 impl Compilation {
     /// Of the document without anything.
     pub fn new(secrets: &dyn Secrets) -> Self {
-        let mut made = Self { base: Arc::default(), snapshot: Snapshot::default() };
+        let mut made = Self::default();
         made.compile_targets(secrets, &mut Findings::default());
         made
     }
@@ -124,13 +142,33 @@ impl Compilation {
         secrets: &dyn Secrets,
     ) -> Result<Vec<Problem>, Problems> {
         let mut findings = Findings::default();
-        if changes.iter().any(|change| change.kind() != Kind::Key) {
+        let (mut targets, mut owners) = (false, false);
+        for change in changes {
+            match change.kind() {
+                Kind::Provider | Kind::Model | Kind::Catalog | Kind::Settings => targets = true,
+                Kind::Customer | Kind::Team | Kind::User => owners = true,
+                Kind::Key => {}
+            }
+        }
+        if targets || owners {
             self.change_base(set, changes);
+        }
+        if targets {
             self.compile_targets(secrets, &mut findings);
+        }
+        if targets || owners {
+            // Of these, too, limits may name a model.
+            self.compile_owners(&mut findings);
         }
         // All first: two keys may have changed places.
         for change in changes.iter().filter(|change| change.kind() == Kind::Key) {
-            self.snapshot.callers.remove(change.id());
+            self.remove(change.id());
+        }
+        if owners {
+            self.join_again(changes, &mut findings);
+        }
+        if targets {
+            self.check_callers(&mut findings);
         }
         self.compile_callers(&set.keys, secrets, &mut findings);
         findings.warnings()
@@ -166,21 +204,28 @@ impl Compilation {
                 (Difference::Removed(_, id), Kind::Catalog) => drop(base.catalog.remove(id)),
                 (Difference::Removed(..), Kind::Settings) => base.settings = Settings::default(),
                 (Difference::Set(_), Kind::Settings) => base.settings = set.settings.clone(),
+                (Difference::Removed(_, id), Kind::Customer) => drop(base.customers.remove(id)),
+                (Difference::Removed(_, id), Kind::Team) => drop(base.teams.remove(id)),
+                (Difference::Removed(_, id), Kind::User) => drop(base.users.remove(id)),
                 (Difference::Set(_), _) | (_, Kind::Key) => {}
             }
         }
         base.providers.extend(set.providers.clone());
         base.models.extend(set.models.clone());
+        base.customers.extend(set.customers.clone());
+        base.teams.extend(set.teams.clone());
+        base.users.extend(set.users.clone());
         base.catalog.extend(set.catalog.clone());
     }
 
     fn compile_targets(&mut self, secrets: &dyn Secrets, findings: &mut Findings) {
         let root = Path::Root;
         let defaults = limits::settings(&self.base.settings, &root.member("settings"), findings);
-        let providers = providers(&self.base, &defaults, secrets, findings);
+        let names = Names::of(&self.base);
+        let providers = providers(&self.base, (&defaults, &names), secrets, findings);
         let catalog = catalog::compile(&self.base, secrets, findings);
-        let Named { groups, patterns, direct } =
-            group::compile(&self.base.models, &providers, &catalog, findings);
+        let known = group::Known { models: &self.base.models, providers: &providers, catalog: &catalog };
+        let Named { groups, patterns, direct } = group::compile(&known, &names, findings);
         let providers = providers.into_values().flatten().map(|provider| (provider.name.clone(), provider));
         self.snapshot.derived = derived(secrets);
         self.snapshot.settings = self.base.settings.clone();
@@ -198,9 +243,88 @@ impl Compilation {
         findings: &mut Findings,
     ) {
         let names = Names::of(&self.base);
+        let known = Known { names, owners: &self.owners, secrets };
         for (name, key) in keys {
-            caller::compile((name, key), &names, secrets, &mut self.snapshot.callers, findings);
+            let made = caller::compile((name, key), &known, findings);
+            if made.found {
+                made.add_to(&mut self.snapshot.callers, findings);
+            } else {
+                let left_out = Arc::make_mut(&mut self.left_out);
+                left_out.insert(name.as_str().into(), Arc::new(made.caller));
+            }
         }
+    }
+
+    fn compile_owners(&mut self, findings: &mut Findings) {
+        self.owners = Arc::new(Owners::compile(&self.base, &Names::of(&self.base), findings));
+    }
+
+    fn remove(&mut self, key: &str) {
+        self.snapshot.callers.remove(key);
+        if self.left_out.contains_key(key) {
+            Arc::make_mut(&mut self.left_out).remove(key);
+        }
+    }
+
+    fn all_callers(&self) -> impl Iterator<Item = &Arc<Caller>> {
+        self.snapshot.callers.iter().chain(self.left_out.values())
+    }
+
+    /// Makes anew the callers that belong to what has changed. The others are as they were.
+    fn join_again(&mut self, changes: &[Difference], findings: &mut Findings) {
+        let changed: HashSet<_> = changes.iter().map(|change| (change.kind(), change.id())).collect();
+        let is_changed = |kind, name: &Option<Arc<str>>| {
+            name.as_ref().is_some_and(|name| changed.contains(&(kind, &**name)))
+        };
+        let belongs = |caller: &&Arc<Caller>| {
+            is_changed(Kind::Customer, &caller.customer)
+                || is_changed(Kind::Team, &caller.team)
+                || is_changed(Kind::User, &caller.user)
+        };
+        let mut callers: Vec<_> = self.all_callers().filter(belongs).map(Arc::clone).collect();
+        callers.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let root = Path::Root;
+        let root = root.member(Kind::Key.name());
+        for caller in callers {
+            let Some(own) = &caller.membership else { continue };
+            let mut made = Caller::clone(&caller);
+            self.owners.join(&mut made, own, &root.member(&caller.name), findings);
+            let made = Arc::new(made);
+            if self.left_out.contains_key(&made.name) {
+                Arc::make_mut(&mut self.left_out).insert(made.name.clone(), made);
+            } else {
+                self.snapshot.callers.replace(&made);
+            }
+        }
+    }
+
+    /// Checks that the providers and models that limits of keys name are still there.
+    fn check_callers(&self, findings: &mut Findings) {
+        let names = Names::of(&self.base);
+        let root = Path::Root;
+        let root = root.member(Kind::Key.name());
+        let mut found = Findings::default();
+        for caller in self.all_callers() {
+            let path = root.member(&caller.name);
+            for (provider, _) in caller.provider_limits.iter() {
+                if !names.providers.contains(&**provider) {
+                    let path = path.member("provider_limits");
+                    found.problem(&path.member(provider), caller::no_provider(provider, &names));
+                }
+            }
+            let at_providers = caller.provider_limits.iter().flat_map(|(_, limits)| limits.iter());
+            let own = caller.limits.iter().filter(|limit| limit.owner.kind == OwnerKind::Key);
+            for limit in own.chain(at_providers) {
+                if let AtLimit::Downgrade(to) = &limit.at_limit
+                    && names.meaning(to).is_none()
+                {
+                    let why = limit::unknown(to, &names);
+                    found.problem(&path, format!("downgrades by its limit `{}`: {why}", limit.name));
+                }
+            }
+        }
+        found.problems.sort_unstable();
+        findings.problems.append(&mut found.problems);
     }
 }
 
@@ -210,7 +334,7 @@ fn derived(secrets: &dyn Secrets) -> Option<Derived> {
 
 fn providers<'a>(
     document: &'a Document,
-    defaults: &Defaults,
+    (defaults, names): (&Defaults, &Names<'_>),
     secrets: &dyn Secrets,
     findings: &mut Findings,
 ) -> Providers<'a> {
@@ -219,9 +343,9 @@ fn providers<'a>(
     for (name, entry) in &document.providers {
         let path = root.member(name);
         let provider = if name == MOCK {
-            provider::mock(entry, defaults, &path, findings)
+            provider::mock(entry, (defaults, names), &path, findings)
         } else {
-            provider::Draft { name, entry, defaults, secrets }.compile(&path, findings)
+            provider::Draft { name, entry, defaults, names, secrets }.compile(&path, findings)
         };
         made.insert(name, provider.map(Arc::new));
     }

@@ -1,6 +1,8 @@
 //! The document's types: what an operator writes. The JSON Schema is generated from them.
 
-use crate::{AwsKey, EntraKey, GoogleKey};
+use crate::{
+    AwsKey, BudgetEntry, CustomerEntry, EntraKey, GoogleKey, LimitEntry, ProviderLimits, TeamEntry, UserEntry,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
@@ -17,6 +19,12 @@ pub struct Document {
     pub providers: BTreeMap<String, ProviderEntry>,
     /// Names that clients ask for, each with its targets.
     pub models: BTreeMap<String, ModelGroup>,
+    /// Customers by name.
+    pub customers: BTreeMap<String, CustomerEntry>,
+    /// Teams by name.
+    pub teams: BTreeMap<String, TeamEntry>,
+    /// Users by name.
+    pub users: BTreeMap<String, UserEntry>,
     /// Keys of clients, by a name for logs.
     pub keys: BTreeMap<String, CallerKey>,
     /// What is said of models over what the catalog says of them, by `provider/model`.
@@ -73,6 +81,10 @@ pub struct ProviderEntry {
     /// Private addresses are refused for URLs with a host name that resolves to them, unless this is set. Addresses
     /// and names written in `base_url` by the operator are allowed by default; link-local and metadata ones never are.
     pub private_addresses: Option<bool>,
+    /// What all callers together may use of it.
+    pub limits: Vec<LimitEntry>,
+    /// What all callers together may spend at it.
+    pub budgets: Vec<BudgetEntry>,
     /// Only for the built-in `mock`: how it answers.
     pub mock: Option<MockFaults>,
 }
@@ -159,7 +171,7 @@ pub struct TlsEntry {
 }
 
 /// A name that clients ask for.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelGroup {
     /// How the first target is chosen.
@@ -170,6 +182,12 @@ pub struct ModelGroup {
     /// Tried after all targets, in order.
     #[serde(default)]
     pub fallbacks: Vec<Fallback>,
+    /// What all callers together may use under this name.
+    #[serde(default)]
+    pub limits: Vec<LimitEntry>,
+    /// What all callers together may spend under this name.
+    #[serde(default)]
+    pub budgets: Vec<BudgetEntry>,
 }
 
 /// How the first target is chosen.
@@ -260,9 +278,36 @@ pub struct CallerKey {
     /// What a target cannot be told is refused, and not left out and named.
     #[serde(default)]
     pub strict: bool,
-    /// Words to find it by.
+    /// Words to find it by, and by which what it uses is told apart.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// The team that it belongs to: a name in `teams`.
+    #[serde(default)]
+    pub team: Option<String>,
+    /// The customer that it belongs to, where it has no team: a name in `customers`.
+    #[serde(default)]
+    pub customer: Option<String>,
+    /// Whose key it is: a name in `users`.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// What it may use.
+    #[serde(default)]
+    pub limits: Vec<LimitEntry>,
+    /// What it may spend.
+    #[serde(default)]
+    pub budgets: Vec<BudgetEntry>,
+    /// What it may use and spend at single providers, by their names.
+    #[serde(default)]
+    pub provider_limits: BTreeMap<String, ProviderLimits>,
+    /// The providers that it may use. Empty: all.
+    #[serde(default)]
+    pub providers: Vec<String>,
+    /// From where it may ask: addresses such as `10.1.2.3`, and networks such as `10.0.0.0/8`. Empty: from anywhere.
+    #[serde(default)]
+    pub ip_allow: Vec<String>,
+    /// Headers that its requests must have, each with its value, or `*` for any.
+    #[serde(default)]
+    pub required_headers: BTreeMap<String, String>,
 }
 
 /// A key that another has taken the place of.
@@ -285,6 +330,15 @@ impl fmt::Debug for CallerKey {
             .field("previous", &self.previous)
             .field("strict", &self.strict)
             .field("tags", &self.tags)
+            .field("team", &self.team)
+            .field("customer", &self.customer)
+            .field("user", &self.user)
+            .field("limits", &self.limits)
+            .field("budgets", &self.budgets)
+            .field("provider_limits", &self.provider_limits)
+            .field("providers", &self.providers)
+            .field("ip_allow", &self.ip_allow)
+            .field("required_headers", &self.required_headers)
             .finish()
     }
 }

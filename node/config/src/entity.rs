@@ -23,6 +23,12 @@ pub enum Kind {
     Provider,
     /// A name that clients ask for.
     Model,
+    /// A customer.
+    Customer,
+    /// A team.
+    Team,
+    /// A user.
+    User,
     /// A key of a client.
     Key,
     /// What is said of a model.
@@ -33,7 +39,16 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the order of the document.
-    pub const ALL: [Self; 5] = [Self::Provider, Self::Model, Self::Key, Self::Catalog, Self::Settings];
+    pub const ALL: [Self; 8] = [
+        Self::Provider,
+        Self::Model,
+        Self::Customer,
+        Self::Team,
+        Self::User,
+        Self::Key,
+        Self::Catalog,
+        Self::Settings,
+    ];
     /// The id of the one that there is of settings.
     pub const ONLY: &'static str = "all";
 
@@ -42,6 +57,9 @@ impl Kind {
         match self {
             Self::Provider => "providers",
             Self::Model => "models",
+            Self::Customer => "customers",
+            Self::Team => "teams",
+            Self::User => "users",
             Self::Key => "keys",
             Self::Catalog => "catalog",
             Self::Settings => "settings",
@@ -117,6 +135,9 @@ pub fn split(document: &Document) -> Result<Vec<Entity>, Problems> {
     for (id, group) in &document.models {
         entities.push(entity(Kind::Model, id, lean_group(value(group)?, &target)));
     }
+    entities.extend(all_lean(Kind::Customer, &document.customers)?);
+    entities.extend(all_lean(Kind::Team, &document.teams)?);
+    entities.extend(all_lean(Kind::User, &document.users)?);
     let key = value(&CallerKey::default())?;
     for (id, entry) in &document.keys {
         let mut members = lean(value(entry)?, &key);
@@ -302,8 +323,23 @@ fn lean(mut value: Value, default: &Value) -> Value {
     value
 }
 
+/// Entities whose members are all optional, each without those that are as they are by default.
+fn all_lean<T: Serialize + Default>(
+    kind: Kind,
+    entries: &BTreeMap<String, T>,
+) -> Result<Vec<Entity>, Problems> {
+    let default = value(&T::default())?;
+    entries.iter().map(|(id, entry)| Ok(entity(kind, id, lean(value(entry)?, &default)))).collect()
+}
+
 fn lean_group(group: Value, target: &Value) -> Value {
-    let default = object([("strategy", "weighted".into()), ("fallbacks", Value::Array(Vec::new()))]);
+    let none = || Value::Array(Vec::new());
+    let default = object([
+        ("strategy", "weighted".into()),
+        ("fallbacks", none()),
+        ("limits", none()),
+        ("budgets", none()),
+    ]);
     let mut group = lean(group, &default);
     for list in ["targets", "fallbacks"] {
         for entry in group.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
@@ -337,8 +373,12 @@ models:
       - { model: openai/gpt-4o-mini, params: { temperature: 0, stop: null, extra: {}, list: [] } }
       - { model: vllm/qwen, weight: 7, retries: { max: 0 } }
     fallbacks: [slow, { model: mock/echo, timeouts: { total_ms: 9 } }]
-  slow: { targets: [{ model: vllm/large }] }
+  slow: { targets: [{ model: vllm/large }], limits: [{ concurrent: 3 }] }
+customers: { acme: { tags: [a] } }
+teams: { growth: { customer: acme, budgets: [{ usd: 0.1, per: month }, { usd: "0.10", per: day }] }, plain: {} }
+users: { ada: { team: growth, limits: [{ requests: 5, per: 1m, at_limit: { downgrade: slow }, warn_at: [80] }] } }
 keys:
+  mine: { value: "env:MINE", user: ada, provider_limits: { openai: { limits: [{ concurrent: 1, at_limit: refuse }] } } }
   app: { value: "sha256:0000000000000000000000000000000000000000000000000000000000000000", models: ["openai/*"] }
   old: { value: "env:OLD", disabled: true }
 settings: { attempts_max: 3, timeouts: { total_ms: 1000 } }
@@ -370,6 +410,16 @@ settings: { attempts_max: 3, timeouts: { total_ms: 1000 } }
         assert_eq!(find(Kind::Provider, "mock"), r#"{"mock":{"delay_ms":5}}"#);
         assert_eq!(find(Kind::Settings, "all"), r#"{"attempts_max":3,"timeouts":{"total_ms":1000}}"#);
         assert_eq!(find(Kind::Key, "old"), r#"{"disabled":true,"value":"env:OLD"}"#);
+        assert_eq!(find(Kind::Team, "plain"), "{}");
+        // As it was written, so that it is the same money.
+        assert_eq!(
+            find(Kind::Team, "growth"),
+            r#"{"budgets":[{"per":"month","usd":0.1},{"per":"day","usd":"0.10"}],"customer":"acme"}"#
+        );
+        assert_eq!(
+            find(Kind::Key, "mine"),
+            r#"{"provider_limits":{"openai":{"limits":[{"at_limit":"refuse","concurrent":1}]}},"user":"ada","value":"env:MINE"}"#
+        );
         // What is sent to a provider is nobody's default.
         assert_eq!(
             find(Kind::Model, "fast"),
@@ -415,6 +465,6 @@ settings: { attempts_max: 3, timeouts: { total_ms: 1000 } }
         for kind in Kind::ALL {
             assert_eq!(Kind::find(kind.name()), Some(kind));
         }
-        assert_eq!(Kind::find("teams"), None);
+        assert_eq!(Kind::find("projects"), None);
     }
 }

@@ -6,6 +6,14 @@ pub use document::{
     ProviderKey, ProxyUrl, Retries, Settings, Strategy, TargetEntry, Timeouts, TlsEntry,
 };
 
+mod owners;
+pub use owners::{CustomerEntry, TeamEntry, UserEntry};
+
+mod limit_entry;
+pub use limit_entry::{
+    BudgetEntry, BudgetOverride, LimitEntry, LimitOverride, ProviderLimits, Usd, WeekStart,
+};
+
 mod cloud;
 pub use cloud::{
     AwsAssumeRole, AwsContainer, AwsInstance, AwsKey, AwsWebIdentity, EntraKey, EntraManagedIdentity,
@@ -55,7 +63,7 @@ mod hash;
 pub use hash::{hash_key, hash_text};
 
 mod compile;
-pub use compile::{Compilation, Compiled, Secrets, compile, is_masked};
+pub use compile::{Compilation, Compiled, Membership, Secrets, compile, is_masked};
 
 mod load;
 pub use load::load;

@@ -1,5 +1,7 @@
 //! Limits as requests read them: who is bound, what is counted, over which time, and what happens at the end of it.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use trestle_counters::{LimitId, Window, WindowId};
@@ -57,7 +59,8 @@ pub enum Measure {
 }
 
 /// How hard a limit is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Never passed: the most that a call may cost is held for it before it begins.
     Strict,
@@ -66,7 +69,8 @@ pub enum Mode {
 }
 
 /// What becomes of a call that what is left is not enough for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum OnShort {
     /// It is refused.
     Refuse,
@@ -75,11 +79,13 @@ pub enum OnShort {
 }
 
 /// What becomes of calls once nothing is left.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum AtLimit {
     /// They are refused.
+    #[default]
     Refuse,
-    /// They go to a cheaper name in `models`, or `provider/model`.
+    /// They go to another name in `models`, or `provider/model`, which should be cheaper.
     Downgrade(Box<str>),
 }
 

@@ -25,11 +25,13 @@ pub(crate) fn all_problems(read: Read, judge: impl FnOnce(&Document) -> Option<P
     let depths: Vec<_> = faults.iter().rev().map(|fault| prune(&mut value, &fault.place, 1)).collect();
     let more = document(value).ok().and_then(|document| judge(&document));
     let mut known: Vec<String> = faults.iter().map(entity).collect();
-    // Models may refer to what is gone as a whole, so nothing is sure of them then.
-    if depths.iter().any(|depth| depth.is_none_or(|depth| depth <= 2)) {
+    // Models may refer to what is gone as a whole, so nothing is sure of them then, nor of other references.
+    let gone = depths.iter().any(|depth| depth.is_none_or(|depth| depth <= 2));
+    if gone {
         known.extend(["models", "providers"].map(str::to_owned));
     }
-    let more = more.into_iter().flat_map(|problems| problems.0).filter(|problem| !within(problem, &known));
+    let follows = |problem: &Problem| within(problem, &known) || (gone && refers(problem));
+    let more = more.into_iter().flat_map(|problems| problems.0).filter(|problem| !follows(problem));
     Problems(faults.iter().map(|fault| fault.problem.clone()).chain(more).collect())
 }
 
@@ -70,6 +72,12 @@ fn entity(fault: &Fault) -> String {
         [Step::Member(kind), ..] => root.member(kind).to_string(),
         _ => root.to_string(),
     }
+}
+
+/// Whether a problem is of a member that names another entity.
+fn refers(problem: &Problem) -> bool {
+    let ends = [".team", ".customer", ".user", ".downgrade"];
+    ends.iter().any(|end| problem.path.ends_with(end)) || problem.path.contains(".provider_limits")
 }
 
 fn within(problem: &Problem, entities: &[String]) -> bool {
@@ -134,6 +142,15 @@ mod tests {
             &["keys.a.valu", "keys.a.value", "settings.attempts_max", "keys.b.value"],
         );
         check("[]", &["document"]);
+        // The same with teams and their like; a key that names one is not to blame.
+        check(
+            "teams: { a: 5 }\nkeys: { k: { value: plain, team: a } }\ncustomers: { c: { limits: [{ requests: 1 }] } }",
+            &["teams.a", "customers.c.limits[0].per", "keys.k.value"],
+        );
+        check(
+            "taems: { a: {} }\nkeys: { k: { value: plain, team: a, provider_limits: { openai: {} } } }",
+            &["taems", "keys.k.value"],
+        );
         // Two items of one list: the later is taken out first.
         check(
             "models: { m: { targets: [{ model: 1 }, { model: mock/echo }, { nodel: x, model: mock/echo }, { model: nobody/x }] } }",

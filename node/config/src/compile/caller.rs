@@ -1,63 +1,132 @@
 //! A key of a client, and what it may use.
 
-use super::{MOCK, Secrets, check_name, secret::Source};
-use crate::{
-    Caller, CallerKey, Callers, Document, Grants, PreviousKey, hash, path::Path, pattern, problem::Findings,
-    suggest::did_you_mean,
+use super::{
+    Secrets, access, check_name,
+    limit::{self, Written},
+    names::Names,
+    owner::{Membership, Owners},
+    secret::Source,
 };
-use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
+use crate::{
+    Caller, CallerKey, Callers, Grants, Limits, Owner, OwnerKind, PreviousKey, hash, path::Path, pattern,
+    problem::Findings, suggest::did_you_mean,
+};
+use std::{sync::Arc, time::SystemTime};
 
 /// Most tags of a key, and the longest.
 const TAGS_MAX: usize = 64;
 const TAG_BYTES_MAX: usize = 128;
 
-/// What a key may refer to.
-pub(super) struct Names<'a> {
-    providers: BTreeSet<&'a str>,
-    models: BTreeSet<&'a str>,
+/// What a key is compiled with.
+pub(super) struct Known<'a> {
+    pub(super) names: Names<'a>,
+    pub(super) owners: &'a Owners,
+    pub(super) secrets: &'a dyn Secrets,
 }
 
-impl<'a> Names<'a> {
-    pub(super) fn of(document: &'a Document) -> Self {
-        Self {
-            providers: document.providers.keys().map(String::as_str).chain([MOCK]).collect(),
-            models: document.models.keys().map(String::as_str).collect(),
-        }
-    }
+/// What a key becomes.
+pub(super) struct Made {
+    pub(super) caller: Caller,
+    /// The key before it, and until when that is taken.
+    former: Option<([u8; 32], SystemTime)>,
+    /// Whether the key itself could be had.
+    pub(super) found: bool,
 }
 
-/// Adds the caller to the others, unless something is wrong or its key cannot be had.
-pub(super) fn compile(
-    (name, key): (&str, &CallerKey),
-    names: &Names<'_>,
-    secrets: &dyn Secrets,
-    callers: &mut Callers,
-    findings: &mut Findings,
-) {
-    let root = Path::Root;
+pub(super) fn compile((name, key): (&str, &CallerKey), known: &Known<'_>, findings: &mut Findings) -> Made {
+    let (names, secrets, root) = (&known.names, known.secrets, Path::Root);
     let root = root.member("keys");
     let path = root.member(name);
     check_name(name, &path, findings);
     let grants = grants(key, names, &path.member("models"), findings);
     check_tags(&key.tags, &path.member("tags"), findings);
     let expires_at = key.expires_at.as_ref().and_then(|at| time(at, &path.member("expires_at"), findings));
+    let access = access::compile(key, names, &path, findings);
+    let owner = Owner { kind: OwnerKind::Key, name: name.into() };
+    let written = Written { limits: &key.limits, budgets: &key.budgets };
+    let limits = limit::compile(&owner, written, names, &path, findings);
+    let provider_limits = provider_limits((name, key), names, &path.member("provider_limits"), findings);
     let former =
         key.previous.as_ref().and_then(|key| former(key, secrets, &path.member("previous"), findings));
-    let path = path.member("value");
-    let Some(hash) = hash_of(&key.value, secrets, &path, findings) else { return };
-    let previous = former.map(|(hash, _)| hash).filter(|previous| *previous != hash);
-    let (disabled, strict) = (key.disabled, key.strict);
-    let name = name.into();
-    let caller = Caller { name, hash, previous, grants, disabled, strict, expires_at, ..Caller::default() };
-    let caller = Arc::new(caller);
-    if let Err(other) = callers.insert(&caller) {
-        findings.problem(&path, format!("is the same key as that of `{}`; give each its own", other.name));
-        return;
+    let hash = hash_of(&key.value, secrets, &path.member("value"), findings);
+    let mut caller = Caller {
+        name: name.into(),
+        hash: hash.unwrap_or_default(),
+        previous: former.map(|(hash, _)| hash).filter(|previous| Some(*previous) != hash),
+        grants,
+        disabled: key.disabled,
+        strict: key.strict,
+        expires_at,
+        provider_limits,
+        access,
+        ..Caller::default()
+    };
+    let own = membership(key, limits);
+    known.owners.join(&mut caller, &own, &path, findings);
+    let belongs = own.customer.is_some() || own.team.is_some() || own.user.is_some();
+    caller.membership = belongs.then(|| Arc::new(own));
+    Made { caller, former, found: hash.is_some() }
+}
+
+impl Made {
+    /// Adds the caller to the others, unless another has its key.
+    pub(super) fn add_to(self, callers: &mut Callers, findings: &mut Findings) {
+        let caller = Arc::new(self.caller);
+        if let Err(other) = callers.insert(&caller) {
+            let root = Path::Root;
+            let root = root.member("keys");
+            let path = root.member(&caller.name);
+            let message = format!("is the same key as that of `{}`; give each its own", other.name);
+            findings.problem(&path.member("value"), message);
+            return;
+        }
+        if let (Some(previous), Some((_, until))) = (caller.previous, self.former) {
+            let expires_at = Some(caller.expires_at.map_or(until, |at| at.min(until)));
+            callers.insert_previous(previous, Caller { expires_at, ..Caller::clone(&caller) });
+        }
     }
-    if let (Some(previous), Some((_, until))) = (previous, former) {
-        let expires_at = Some(caller.expires_at.map_or(until, |at| at.min(until)));
-        callers.insert_previous(previous, Caller { expires_at, ..Caller::clone(&caller) });
+}
+
+fn membership(key: &CallerKey, limits: Limits) -> Membership {
+    let name = |name: &Option<String>| name.as_deref().map(Box::from);
+    Membership {
+        customer: name(&key.customer),
+        team: name(&key.team),
+        user: name(&key.user),
+        tags: key.tags.iter().map(|tag| tag.as_str().into()).collect(),
+        limits,
     }
+}
+
+fn provider_limits(
+    (name, key): (&str, &CallerKey),
+    names: &Names<'_>,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) -> Arc<[(Box<str>, Limits)]> {
+    let mut made = Vec::new();
+    for (provider, entry) in &key.provider_limits {
+        let path = path.member(provider);
+        if !names.providers.contains(provider.as_str()) {
+            findings.problem(&path, no_provider(provider, names));
+            continue;
+        }
+        if provider.contains('@') {
+            // The owner of such limits is `KEY@PROVIDER`, and is to be told apart from any other.
+            findings.problem(&path, "has `@` in its name, so a key can have no limits at it; rename it");
+        }
+        let owner = Owner::key_at(name, provider);
+        let written = Written { limits: &entry.limits, budgets: &entry.budgets };
+        let limits = limit::compile(&owner, written, names, &path, findings);
+        made.push((provider.as_str().into(), limits));
+    }
+    made.into()
+}
+
+/// What is wrong with limits at a provider that there is not.
+pub(super) fn no_provider(provider: &str, names: &Names<'_>) -> String {
+    let meant = did_you_mean(provider, names.providers.iter().copied());
+    format!("`{provider}` is not in `providers`, so these limits would never hold{meant}")
 }
 
 fn former(

@@ -1,8 +1,13 @@
 //! Names that clients ask for: their targets, and what these fall back to.
 
-use super::{Providers, check_name, target};
+use super::{
+    Providers, check_name,
+    limit::{self, Written},
+    names::Names,
+    target,
+};
 use crate::{
-    Fallback, Group, Limits, ModelGroup, ProviderConfig, Strategy, TargetConfig, path::Path,
+    Fallback, Group, ModelGroup, Owner, OwnerKind, ProviderConfig, Strategy, TargetConfig, path::Path,
     problem::Findings, resolve::STAR, snapshot::Listed, suggest::did_you_mean,
 };
 use std::{
@@ -41,13 +46,8 @@ pub(super) struct Named {
 }
 
 /// The groups and targets of the document.
-pub(super) fn compile(
-    models: &BTreeMap<String, ModelGroup>,
-    providers: &Providers<'_>,
-    catalog: &Catalog,
-    findings: &mut Findings,
-) -> Named {
-    let known = Known { models, providers, catalog };
+pub(super) fn compile(known: &Known<'_>, names: &Names<'_>, findings: &mut Findings) -> Named {
+    let Known { models, providers, catalog } = *known;
     let root = Path::Root;
     let root = root.member("models");
     let mut drafts = BTreeMap::new();
@@ -55,7 +55,7 @@ pub(super) fn compile(
         let path = root.member(name);
         check_group_name(name, providers, &path, findings);
         check_stars((name, entry), &path, findings);
-        drafts.insert(name.as_str(), draft(entry, &known, &path, findings));
+        drafts.insert(name.as_str(), draft(entry, known, &path, findings));
     }
     let mut direct = Direct::new();
     let shown = providers.values().flatten();
@@ -83,11 +83,14 @@ pub(super) fn compile(
                 .entry(target.name.clone())
                 .or_insert_with(|| Arc::new(listed(&target.provider, &target.model)));
         }
-        let limits = Limits::default();
+        let owner = Owner { kind: OwnerKind::Model, name: name.as_str().into() };
+        let written = Written { limits: &entry.limits, budgets: &entry.budgets };
+        let limits = limit::compile(&owner, written, names, &root.member(name), findings);
         let group =
             Group { name: name.as_str().into(), strategy: entry.strategy, targets, fallbacks, limits };
         groups.insert(group.name.clone(), Arc::new(group));
     }
+    limit::circles(models, names, findings);
     let mut patterns: Vec<_> =
         groups.extract_if(|name, _| name.contains(STAR)).map(|(_, group)| group).collect();
     patterns.sort_unstable_by(|a, b| (b.name.len(), &b.name).cmp(&(a.name.len(), &a.name)));
@@ -124,10 +127,11 @@ fn check_stars((name, entry): (&str, &ModelGroup), path: &Path<'_>, findings: &m
 }
 
 /// What a group may refer to.
-struct Known<'k> {
-    models: &'k BTreeMap<String, ModelGroup>,
-    providers: &'k Providers<'k>,
-    catalog: &'k Catalog,
+#[derive(Clone, Copy)]
+pub(super) struct Known<'k> {
+    pub(super) models: &'k BTreeMap<String, ModelGroup>,
+    pub(super) providers: &'k Providers<'k>,
+    pub(super) catalog: &'k Catalog,
 }
 
 fn draft<'a>(

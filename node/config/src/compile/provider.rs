@@ -3,13 +3,15 @@
 use super::{
     Secrets, check_name,
     credential::{Keys, no_key},
-    limits::{self, Defaults, Limits, within},
+    limit::{self, Written},
+    limits::{self, Defaults, within},
+    names::Names,
     secret::Source,
     target,
 };
 use crate::{
-    MockSettings, Passthrough, ProviderConfig, ProviderEntry, ProviderKind, passthrough::Rule, path::Path,
-    problem::Findings, suggest::did_you_mean,
+    Limits, MockSettings, Owner, OwnerKind, Passthrough, ProviderConfig, ProviderEntry, ProviderKind,
+    passthrough::Rule, path::Path, problem::Findings, suggest::did_you_mean,
 };
 use http::HeaderName;
 use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
@@ -24,6 +26,7 @@ pub(super) struct Draft<'a> {
     pub(super) name: &'a str,
     pub(super) entry: &'a ProviderEntry,
     pub(super) defaults: &'a Defaults,
+    pub(super) names: &'a Names<'a>,
     pub(super) secrets: &'a dyn Secrets,
 }
 
@@ -43,6 +46,7 @@ impl Draft<'_> {
         }
         let passthrough = passthrough(&entry.passthrough, &path.member("passthrough"), findings);
         let limits = limits::provider(entry, self.defaults, path, findings);
+        let uses = uses(self.name, entry, self.names, path, findings);
         let row = self.row(path, findings)?;
         let vendor = provider(row.clone()).map_err(|problems| report(&problems, path, findings)).ok()?;
         let (provider, secrets) = (self.name, self.secrets);
@@ -79,7 +83,7 @@ impl Draft<'_> {
             queue: limits.queue,
             times: limits.times,
             retries: limits.retries,
-            limits: crate::Limits::default(),
+            limits: uses,
             tls_ca,
             tls_server_name: entry.tls.server_name.as_deref().map(Into::into),
             proxy: way.ok().flatten().map(Arc::new),
@@ -238,7 +242,7 @@ fn is_local(origin: &Origin) -> bool {
 /// The built-in mock as the document sets it.
 pub(super) fn mock(
     entry: &ProviderEntry,
-    defaults: &Defaults,
+    (defaults, names): (&Defaults, &Names<'_>),
     path: &Path<'_>,
     findings: &mut Findings,
 ) -> Option<ProviderConfig> {
@@ -248,11 +252,13 @@ pub(super) fn mock(
         queue: entry.queue,
         timeouts: entry.timeouts.clone(),
         retries: entry.retries.clone(),
+        limits: entry.limits.clone(),
+        budgets: entry.budgets.clone(),
         ..ProviderEntry::default()
     };
     if *entry != allowed {
-        let message = "is built in; only `mock`, `concurrency`, `queue`, `timeouts` and `retries` can be set \
-                       (give a vendor of your own another name)";
+        let message = "is built in; only `mock`, `concurrency`, `queue`, `timeouts`, `retries`, `limits` and \
+                       `budgets` can be set (give a vendor of your own another name)";
         findings.problem(path, message);
     }
     let settings = entry.mock.clone().unwrap_or_default();
@@ -265,11 +271,12 @@ pub(super) fn mock(
     }
     within(settings.delay_ms, 0..=600_000, &inner.member("delay_ms"), findings);
     within(settings.gap_ms, 0..=600_000, &inner.member("gap_ms"), findings);
-    Some(mock_with(settings, limits::provider(entry, defaults, path, findings)))
+    let limits = uses(super::MOCK, entry, names, path, findings);
+    Some(ProviderConfig { limits, ..mock_with(settings, limits::provider(entry, defaults, path, findings)) })
 }
 
 /// The built-in mock.
-pub(super) fn mock_with(settings: MockSettings, limits: Limits) -> ProviderConfig {
+pub(super) fn mock_with(settings: MockSettings, limits: limits::Limits) -> ProviderConfig {
     ProviderConfig {
         name: super::MOCK.into(),
         vendor: super::MOCK.into(),
@@ -286,11 +293,24 @@ pub(super) fn mock_with(settings: MockSettings, limits: Limits) -> ProviderConfi
         queue: limits.queue,
         times: limits.times,
         retries: limits.retries,
-        limits: crate::Limits::default(),
+        limits: Limits::default(),
         tls_ca: None,
         tls_server_name: None,
         proxy: None,
         http2_prior_knowledge: false,
         private_addresses: false,
     }
+}
+
+/// What all callers together may use of it.
+fn uses(
+    name: &str,
+    entry: &ProviderEntry,
+    names: &Names<'_>,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) -> Limits {
+    let owner = Owner { kind: OwnerKind::Provider, name: name.into() };
+    let written = Written { limits: &entry.limits, budgets: &entry.budgets };
+    limit::compile(&owner, written, names, path, findings)
 }

@@ -4,7 +4,9 @@ use super::*;
 use crate::parse;
 
 mod clouds;
+mod limits;
 mod made;
+mod owners;
 mod refused;
 
 /// An environment of two keys and a file.

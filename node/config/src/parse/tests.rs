@@ -50,7 +50,7 @@ fn nothing_is_not_a_document() {
 
 #[test]
 fn misspelt_members_are_named() {
-    let known = "known: `catalog`, `keys`, `models`, `providers`, `settings`";
+    let known = "known: `catalog`, `customers`, `keys`, `models`, `providers`, `settings`, `teams`, `users`";
     check("modles: {}", &[&format!("modles: unknown member `modles`; did you mean `models`? {known}")]);
     check("\"li mits\": {}", &[&format!("[\"li mits\"]: unknown member `li mits`; {known}")]);
     check(
@@ -63,7 +63,7 @@ fn misspelt_members_are_named() {
     check(
         "keys: { a: { value: x, limit: 1 } }",
         &[
-            "keys.a.limit: unknown member `limit`; known: `disabled`, `expires_at`, `models`, `previous`, `strict`, `tags`, `value`",
+            "keys.a.limit: unknown member `limit`; did you mean `limits`? known: `budgets`, `customer`, `disabled`, `expires_at`, `ip_allow`, `limits`, `models`, `previous`, `provider_limits`, `providers`, `required_headers`, `strict`, `tags`, `team`, `user`, `value`",
         ],
     );
     check(
@@ -168,12 +168,10 @@ fn all_problems_come_at_once() {
     check(
         "provider: {}\nmodels: { a: { targets: [{}, { model: 1 }], startegy: x } }\nsettings: { attempts_max: x }",
         &[
-            "models.a.startegy: unknown member `startegy`; did you mean `strategy`? known: `fallbacks`, `strategy`, \
-             `targets`",
+            "models.a.startegy: unknown member `startegy`; did you mean `strategy`? known: `budgets`, `fallbacks`, `limits`, `strategy`, `targets`",
             "models.a.targets[0].model: is missing; add it",
             "models.a.targets[1].model: must be text, not a number; put it in quotes",
-            "provider: unknown member `provider`; did you mean `providers`? known: `catalog`, `keys`, `models`, `providers`, \
-             `settings`",
+            "provider: unknown member `provider`; did you mean `providers`? known: `catalog`, `customers`, `keys`, `models`, `providers`, `settings`, `teams`, `users`",
             "settings.attempts_max: must be a whole number, not text",
         ],
     );

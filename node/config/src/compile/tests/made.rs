@@ -54,6 +54,12 @@ fn the_full_sample_compiles() {
     assert_eq!(snapshot.callers.len(), 3);
     assert!(caller(&snapshot, "hello").disabled && !caller(&snapshot, "abc").disabled);
     assert_eq!(&*caller(&snapshot, "batch-secret").name, "batch");
+    let web = caller(&snapshot, "abc");
+    let ids: Vec<_> = web.limits.iter().map(|limit| format!("{} {}", limit.owner.name, limit.name)).collect();
+    let expected =
+        ["acme usd/year", "growth usd/month", "ada fair", "web requests/1m", "web output_tokens/1d"];
+    assert_eq!(ids, expected);
+    assert_eq!(web.limits_at("openai")[0].amount, 250_000_000);
     assert_eq!(snapshot.revision, 7);
 }
 

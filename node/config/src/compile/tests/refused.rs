@@ -80,7 +80,7 @@ fn rows_of_the_document_are_checked() {
     check(
         "providers: { mock: { passthrough: [GET /a] } }",
         &[
-            "providers.mock: is built in; only `mock`, `concurrency`, `queue`, `timeouts` and `retries` can be set (give a \
+            "providers.mock: is built in; only `mock`, `concurrency`, `queue`, `timeouts`, `retries`, `limits` and `budgets` can be set (give a \
            vendor of your own another name)",
         ],
     );
@@ -243,7 +243,7 @@ fn the_mock_is_always_there() {
     check(
         "providers: { mock: { base_url: \"http://h\" } }",
         &[
-            "providers.mock: is built in; only `mock`, `concurrency`, `queue`, `timeouts` and `retries` can be set (give a \
+            "providers.mock: is built in; only `mock`, `concurrency`, `queue`, `timeouts`, `retries`, `limits` and `budgets` can be set (give a \
            vendor of your own another name)",
         ],
     );

@@ -2,7 +2,7 @@
 
 use super::Draft;
 use crate::{
-    Fallback, ModelGroup, Strategy, TargetEntry, Timeouts,
+    Fallback, ModelGroup, TargetEntry, Timeouts,
     import::{
         account::{self, Names},
         members::{self, Members, Remarks},
@@ -108,7 +108,7 @@ impl Draft {
             );
         }
         self.origins.add("models", &name, &place);
-        self.document.models.insert(name, ModelGroup { strategy: Strategy::Weighted, targets, fallbacks });
+        self.document.models.insert(name, ModelGroup { targets, fallbacks, ..ModelGroup::default() });
     }
 
     fn group_name(&self, wanted: &str, when: &When, place: &Place, report: &mut Report) -> Option<String> {

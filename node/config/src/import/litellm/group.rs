@@ -5,7 +5,7 @@ use super::{
     deployment::{Account, Deployment},
 };
 use crate::{
-    ModelGroup, Strategy, TargetEntry,
+    ModelGroup, TargetEntry,
     import::{
         account,
         check::{self, Parts},
@@ -98,7 +98,7 @@ impl Draft {
             );
         }
         self.origins.add("models", &ours, &place);
-        let made = ModelGroup { strategy: Strategy::Weighted, targets, fallbacks: Vec::new() };
+        let made = ModelGroup { targets, ..ModelGroup::default() };
         self.document.models.insert(ours.clone(), made);
         self.names.insert(name, ours);
     }

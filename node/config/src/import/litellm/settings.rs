@@ -2,7 +2,7 @@
 
 use super::{Draft, NOTATION, PASS, deployment::seconds, fallback::Rules};
 use crate::{
-    CallerKey, ModelGroup, OnDisconnect, Strategy, TargetEntry, Timeouts,
+    CallerKey, ModelGroup, OnDisconnect, TargetEntry, Timeouts,
     import::{
         account::{self, RETRIES_MAX},
         members::{self, Members, Remarks},
@@ -211,11 +211,11 @@ impl Draft {
             timeouts: Timeouts::default(),
             retries: crate::Retries::default(),
         };
-        let group = self.document.models.get(&ours).cloned().unwrap_or_else(|| ModelGroup {
-            strategy: Strategy::Weighted,
-            targets: vec![plain(ours.clone())],
-            fallbacks: Vec::new(),
-        });
+        let group =
+            self.document.models.get(&ours).cloned().unwrap_or_else(|| ModelGroup {
+                targets: vec![plain(ours.clone())],
+                ..ModelGroup::default()
+            });
         let name = self.free(alias);
         if name != alias {
             report.note(place, format!("cannot be a name here; clients ask for `{name}`"));
