@@ -4,7 +4,7 @@ use crate::{
     line::{CHARGES_MAX, Intent, Outcome, OutcomeKind},
     map::MapWriter,
     payload::{outcome_bytes_max, read_intent, write_intent, write_outcome},
-    record::{self, Kind, record_bytes},
+    record::{self, Kind, Place, record_bytes},
     segment::Segment,
 };
 use rtrb::Consumer;
@@ -162,7 +162,8 @@ impl Writer {
     fn write(&self, kind: Kind, spare: usize, payload: impl FnOnce(&mut Vec<u8>)) -> Option<usize> {
         let number = self.next_number.get();
         let mut scratch = self.scratch.take();
-        record::write(&mut scratch, self.segment.header.salt, (kind, number), payload);
+        let place = Place { salt: self.segment.header.salt, offset: self.map.map().published(), number };
+        record::write(&mut scratch, kind, place, payload);
         let fits = scratch.len() + spare <= self.map.room();
         let offset = if fits { self.map.append(&scratch) } else { None };
         self.scratch.set(scratch);

@@ -43,3 +43,6 @@ mod segment;
 mod settled;
 mod source;
 mod summary;
+
+#[cfg(test)]
+mod tests;

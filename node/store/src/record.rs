@@ -1,7 +1,7 @@
 //! Records one after another: each with a checksum and a number, so that what is damaged is skipped and counted.
 //!
 //! ```text
-//! 0   u32  CRC-32 of all that follows up to the end of the payload, begun with the segment's salt
+//! 0   u32  CRC-32 of all that follows up to the end of the payload, begun with the segment's salt and the record's place
 //! 4   "TL" where a record may begin, for those who have lost the way
 //! 6   u8   format
 //! 7   u8   kind: 1 intent, 2 outcome
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! All numbers are little-endian. The salt is random and known to the segment's header alone: a text of a client's that
-//! looks like a record is none, even where the record around it is damaged.
+//! looks like a record is none, even where the record around it is damaged. And a record is one in its own place alone.
 
 use crc32fast::Hasher;
 
@@ -46,13 +46,19 @@ pub(crate) const fn record_bytes(payload: usize) -> usize {
     (HEAD_BYTES + payload).next_multiple_of(ALIGN)
 }
 
+/// What a record is written as.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// Of its segment.
+    pub(crate) salt: u32,
+    /// Where it begins there.
+    pub(crate) offset: usize,
+    /// How many records were before it.
+    pub(crate) number: u32,
+}
+
 /// Makes a record in `out`, which is emptied first; `payload` writes its payload.
-pub(crate) fn write(
-    out: &mut Vec<u8>,
-    salt: u32,
-    (kind, number): (Kind, u32),
-    payload: impl FnOnce(&mut Vec<u8>),
-) {
+pub(crate) fn write(out: &mut Vec<u8>, kind: Kind, place: Place, payload: impl FnOnce(&mut Vec<u8>)) {
     out.clear();
     out.extend_from_slice(&[0; 4]);
     out.extend_from_slice(&MAGIC);
@@ -63,17 +69,17 @@ pub(crate) fn write(
         Kind::Later => 0,
     });
     out.extend_from_slice(&[0; 4]);
-    out.extend_from_slice(&number.to_le_bytes());
+    out.extend_from_slice(&place.number.to_le_bytes());
     payload(out);
     let length = (out.len() - HEAD_BYTES) as u32;
     out[8..12].copy_from_slice(&length.to_le_bytes());
-    let sum = checksum(salt, &out[4..]);
+    let sum = checksum(place.salt, place.offset, &out[4..]);
     out[..4].copy_from_slice(&sum.to_le_bytes());
     out.resize(out.len().next_multiple_of(ALIGN), 0);
 }
 
-fn checksum(salt: u32, bytes: &[u8]) -> u32 {
-    let mut hasher = Hasher::new_with_initial(salt);
+fn checksum(salt: u32, offset: usize, bytes: &[u8]) -> u32 {
+    let mut hasher = Hasher::new_with_initial(salt ^ offset as u32);
     hasher.update(bytes);
     hasher.finalize()
 }
@@ -87,7 +93,7 @@ pub(crate) fn read(bytes: &[u8], salt: u32, offset: usize) -> Option<Record<'_>>
     let number_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| head[at + i]));
     let length = number_at(8) as usize;
     let payload = rest.get(..length).filter(|_| length <= PAYLOAD_BYTES_MAX)?;
-    if checksum(salt, &bytes[offset + 4..offset + HEAD_BYTES + length]) != number_at(0) {
+    if checksum(salt, offset, &bytes[offset + 4..offset + HEAD_BYTES + length]) != number_at(0) {
         return None;
     }
     let kind = match (head[6], head[7]) {
@@ -103,7 +109,7 @@ pub(crate) struct Records<'a> {
     bytes: &'a [u8],
     salt: u32,
     at: usize,
-    /// The end of the last whole record.
+    /// Where the next record begins; beyond the end where what fills up the last one is cut off.
     pub(crate) end: usize,
     /// The number that the next record has if none is missing.
     pub(crate) next_number: u32,
@@ -139,7 +145,7 @@ impl<'a> Iterator for Records<'a> {
                 self.skipped.records += u64::from(record.number.saturating_sub(self.next_number)).max(1);
             }
             self.next_number = record.number.saturating_add(1);
-            self.end = (self.at + record_bytes(record.payload.len())).min(self.bytes.len());
+            self.end = self.at + record_bytes(record.payload.len());
             self.at = self.end;
             return Some(record);
         }

@@ -4,7 +4,7 @@ use crate::{
     folder::{Folder, OpenError},
     line::{Line, OutcomeKind},
     payload::{IntentSeen, read_intent, read_outcome, write_outcome},
-    record::{self, Kind, Records, Skipped},
+    record::{self, Kind, Place, Records, Skipped},
     segment::{HEADER_BYTES, Header, Name, NoHeader},
     summary::{self, Sealed},
 };
@@ -69,7 +69,7 @@ fn one(folder: &Folder, name: Name, recovery: &mut Recovery) -> Result<Option<Se
         }
     };
     let closing = close(&bytes, header.salt);
-    if closing.end == HEADER_BYTES && bytes[HEADER_BYTES.min(bytes.len())..].iter().all(|byte| *byte == 0) {
+    if closing.end == HEADER_BYTES && bytes[HEADER_BYTES..].iter().all(|byte| *byte == 0) {
         folder.remove(name).map_err(refused)?;
         return Ok(None);
     }
@@ -77,7 +77,7 @@ fn one(folder: &Folder, name: Name, recovery: &mut Recovery) -> Result<Option<Se
     let file = OpenOptions::new().write(true).open(&path).map_err(refused)?;
     file.write_all_at(&closing.outcomes, closing.end as u64).map_err(refused)?;
     file.sync_data().map_err(refused)?;
-    bytes.truncate(closing.end);
+    bytes.resize(closing.end, 0);
     bytes.extend_from_slice(&closing.outcomes);
     recovery.closed.extend(closing.lines);
     recovery.damage.records += closing.skipped.records;
@@ -114,15 +114,17 @@ fn close(bytes: &[u8], salt: u32) -> Closing {
             Kind::Later => {}
         }
     }
+    let end = records.end;
     let (mut outcomes, mut lines, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
     for (number, (offset, intent)) in (records.next_number..).zip(open) {
         // Nothing is known of it from the last moment that is known here.
         let outcome = intent.as_estimated(OutcomeKind::Killed, last_ms);
-        record::write(&mut scratch, salt, (Kind::Outcome, number), |out| {
+        let place = Place { salt, offset: end + outcomes.len(), number };
+        record::write(&mut scratch, Kind::Outcome, place, |out| {
             write_outcome(out, &outcome, offset, intent.charge_count());
         });
         outcomes.extend_from_slice(&scratch);
         lines.push(intent.line(&outcome));
     }
-    Closing { end: records.end.max(HEADER_BYTES), outcomes, lines, skipped: records.skipped }
+    Closing { end, outcomes, lines, skipped: records.skipped }
 }

@@ -85,6 +85,9 @@ impl Header {
     }
 
     pub(crate) fn read(segment: &[u8]) -> Result<Self, NoHeader> {
+        if segment.len() < HEADER_BYTES {
+            return Err(NoHeader::Damaged);
+        }
         let mut copies = COPIES.iter().filter_map(|at| segment.get(*at..at + COPY_BYTES)?.first_chunk());
         copies.find_map(Self::read_copy).unwrap_or(Err(NoHeader::Damaged))
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     folder::Folder,
-    segment::{HEADER_BYTES, Header, Name, Segment},
+    segment::{Header, Name, Segment},
     summary::Sealed,
 };
 use std::{fs, io, sync::Arc};
@@ -40,10 +40,7 @@ impl Source {
             Self::Live(segment) => Ok(Some(read(segment.map.read(), segment.header.salt))),
             // Not mapped: a disk that fails is an error here, and not the end of the process.
             Self::Sealed(sealed) => match fs::read(folder.segment(sealed.name)) {
-                Ok(bytes) if bytes.len() >= HEADER_BYTES => {
-                    Ok(Header::read(&bytes).ok().map(|header| read(&bytes, header.salt)))
-                }
-                Ok(_) => Ok(None),
+                Ok(bytes) => Ok(Header::read(&bytes).ok().map(|header| read(&bytes, header.salt))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(error),
             },
