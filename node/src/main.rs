@@ -9,6 +9,7 @@ mod command;
 mod control;
 mod files;
 mod key;
+mod ledger;
 mod metric;
 mod node;
 mod private_file;

@@ -2,6 +2,7 @@
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use trestle_store::{Lag, Room};
 
 const BUILD: &str = "trestle_build_info";
 const CONNECTIONS: &str = "trestle_connections";
@@ -13,6 +14,11 @@ const RELOADS: &str = "trestle_reloads_total";
 const REVISION: &str = "trestle_document_revision";
 const STORE: &str = "trestle_store_up";
 const BROKEN: &str = "trestle_document_broken";
+const LEDGER_UNSYNCED: &str = "trestle_ledger_unsynced_bytes";
+const LEDGER_LAG: &str = "trestle_ledger_lag_seconds";
+const LEDGER_BYTES: &str = "trestle_ledger_bytes";
+const LEDGER_BYTES_MAX: &str = "trestle_ledger_max_bytes";
+const LEASES_EXPIRED: &str = "trestle_leases_expired_total";
 
 /// Installs the recorder and describes what it records.
 pub(crate) fn install() -> anyhow::Result<PrometheusHandle> {
@@ -33,6 +39,15 @@ pub(crate) fn install() -> anyhow::Result<PrometheusHandle> {
         "1 while the store of the document works; 0: requests are served on, changes are not taken."
     );
     describe_gauge!(BROKEN, "1 while the entities do not compile here and requests see an earlier revision.");
+    describe_gauge!(LEDGER_UNSYNCED, Unit::Bytes, "Bytes of the ledger that a loss of power would take.");
+    describe_gauge!(LEDGER_LAG, Unit::Seconds, "Since all of the ledger was on the disk; 0 if it is.");
+    describe_gauge!(LEDGER_BYTES, Unit::Bytes, "Files of the ledger together, with what is prepared.");
+    describe_gauge!(LEDGER_BYTES_MAX, Unit::Bytes, "What they may come to; beyond, calls are answered 503.");
+    describe_counter!(
+        LEASES_EXPIRED,
+        "Requests whose hold on limits ended before they did: what they held was given back."
+    );
+    counter!(LEASES_EXPIRED).absolute(0);
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1);
     Ok(handle)
 }
@@ -86,4 +101,12 @@ pub(crate) fn broken(broken: bool) {
 
 pub(crate) fn revision(revision: u64) {
     gauge!(REVISION).set(revision as f64);
+}
+
+pub(crate) fn ledger(lag: &Lag, room: &Room, leases_expired: usize) {
+    gauge!(LEDGER_UNSYNCED).set(lag.bytes as f64);
+    gauge!(LEDGER_LAG).set(lag.time.as_secs_f64());
+    gauge!(LEDGER_BYTES).set(room.bytes as f64);
+    gauge!(LEDGER_BYTES_MAX).set(room.bytes_max as f64);
+    counter!(LEASES_EXPIRED).increment(leases_expired as u64);
 }

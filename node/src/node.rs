@@ -4,7 +4,7 @@ use crate::{
     admin::{self, Admin, Health},
     boot,
     control::Begin,
-    metric,
+    ledger, metric,
     reload::Reload,
     serve::{self, Front, Limits, Tls},
     settings::Settings,
@@ -85,8 +85,16 @@ async fn serve(
     providers.sort();
     let bound = Bound { url, admin_url, providers, first };
 
-    let options = Options { threads: settings.threads, log: Some(Box::new(std::io::stdout())) };
+    let opened = ledger::open(&settings)?;
+    let options = Options {
+        threads: settings.threads,
+        log: Some(Box::new(std::io::stdout())),
+        ledger: Some(opened.ledger.clone()),
+        settled: opened.settled.clone(),
+        incarnation: opened.incarnation,
+    };
     let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
+    let keeper = ledger::Keeper::start(opened, gateway.clone()).context("cannot start the ledger's thread")?;
     control.drive(gateway.clone());
     gateway.credentials_settled(CREDENTIALS_WAIT).await;
     let reload = Reload::install(control.clone(), tls.clone())?;
@@ -130,6 +138,7 @@ async fn serve(
         Ok(stopped) => stopped?,
         Err(_) => tracing::warn!("nobody takes the request log from stdout: its last lines are lost"),
     }
+    tokio::task::spawn_blocking(move || keeper.stop()).await?;
     control.close().await;
     tracing::info!("stopped");
     Ok(())

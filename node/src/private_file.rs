@@ -34,7 +34,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Option<String>> {
 }
 
 /// Writes beside the file, then renames over it: a reader sees the old or the new text, never a part.
-pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+pub(crate) fn write(path: &Path, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let attempt = || -> std::io::Result<()> {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -42,7 +42,7 @@ pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
         // A leftover of a killed process with our number would make `create_new` fail for ever.
         let _ = fs::remove_file(&beside);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(text.as_ref())?;
         file.sync_all()?;
         fs::rename(&beside, path)?;
         File::open(folder)?.sync_all()

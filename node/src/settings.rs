@@ -13,7 +13,7 @@ use std::{
 mod tests;
 
 /// The members of `node.toml`. `tls.cert` is `TRESTLE_TLS_CERT` in the environment and `--tls-cert` on the command line.
-pub(crate) const MEMBERS: [&str; 17] = [
+pub(crate) const MEMBERS: [&str; 19] = [
     "listen",
     "admin_listen",
     "data_dir",
@@ -31,7 +31,13 @@ pub(crate) const MEMBERS: [&str; 17] = [
     "idle_timeout_ms",
     "log_format",
     "connections_max",
+    "ledger_bytes_max",
+    "ledger_keep_days",
 ];
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// A year, and time to close its books.
+const LEDGER_KEEP_DAYS: u32 = 400;
 
 /// What concerns this process alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +74,10 @@ pub(crate) struct Settings {
     pub(crate) log_format: LogFormat,
     /// Connections of clients; beyond, new ones are closed at once.
     pub(crate) connections_max: usize,
+    /// All files of the ledger together; beyond, calls of providers are answered 503.
+    pub(crate) ledger_bytes_max: u64,
+    /// Files of the ledger whose last line is older are dropped; `None`: never.
+    pub(crate) ledger_keep: Option<Duration>,
 }
 
 /// A certificate and its key, in PEM.
@@ -127,6 +137,8 @@ impl Default for Settings {
             idle_timeout: Duration::from_secs(75),
             log_format: LogFormat::Json,
             connections_max: 20_000,
+            ledger_bytes_max: 16 << 30,
+            ledger_keep: Some(DAY * LEDGER_KEEP_DAYS),
         }
     }
 }
@@ -243,6 +255,14 @@ impl Layers {
             connections_max: self
                 .number("connections_max", 1, 1_000_000)
                 .map_or(base.connections_max, |n| n as usize),
+            ledger_bytes_max: self
+                .number("ledger_bytes_max", 16 << 20, 1 << 50)
+                .unwrap_or(base.ledger_bytes_max),
+            ledger_keep: match self.number("ledger_keep_days", 0, 36_500) {
+                None => base.ledger_keep,
+                Some(0) => None,
+                Some(days) => Some(DAY * days as u32),
+            },
         };
         if settings.authoritative && settings.document.is_none() {
             self.refuse("authoritative", "needs a document that is the only source: set `document` too");

@@ -36,6 +36,7 @@ const EDGES: [(&str, &[&str]); 11] = [
         &[
             "trestle-cluster",
             "trestle-config",
+            "trestle-counters",
             "trestle-dialect",
             "trestle-gateway",
             "trestle-provider",

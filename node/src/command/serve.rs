@@ -91,6 +91,12 @@ pub(super) struct Serve {
     /// Connections of clients; beyond, new ones are closed at once [default: 20000].
     #[arg(long, value_name = "N")]
     connections_max: Option<String>,
+    /// All files of the ledger together, in bytes; beyond, calls of providers are answered 503.
+    #[arg(long, value_name = "BYTES")]
+    ledger_bytes_max: Option<String>,
+    /// Days after which lines of the ledger are dropped; 0 is never.
+    #[arg(long, value_name = "DAYS")]
+    ledger_keep_days: Option<String>,
 }
 
 impl Serve {
@@ -146,6 +152,8 @@ impl Serve {
             ("idle_timeout_ms", &self.idle_timeout_ms),
             ("log_format", &self.log_format),
             ("connections_max", &self.connections_max),
+            ("ledger_bytes_max", &self.ledger_bytes_max),
+            ("ledger_keep_days", &self.ledger_keep_days),
         ];
         let mut flags: BTreeMap<_, _> =
             given.into_iter().filter_map(|(member, value)| Some((member, value.clone()?))).collect();

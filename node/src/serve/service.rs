@@ -51,9 +51,10 @@ impl Shared {
     /// Serves one request to an inference endpoint that this connection carries alone.
     pub(super) async fn serve_post(
         &self,
-        line: RequestLine,
+        mut line: RequestLine,
         request: (Headers, RequestBody),
     ) -> Response<Served> {
+        line.peer = Some(self.peer.ip());
         let mut running = self.vitals.begin();
         let answer = self.worker.handle(line, request).await;
         running.answered();
@@ -63,9 +64,10 @@ impl Shared {
     /// Opens a session on the connection, which carries it alone from then on; or the answer that refuses it.
     pub(super) async fn serve_session(
         &self,
-        line: RequestLine,
+        mut line: RequestLine,
         headers: Headers,
     ) -> Result<(HeaderMap, Switched), Box<Response<Served>>> {
+        line.peer = Some(self.peer.ip());
         let mut running = self.vitals.begin();
         let opened = self.worker.open_session(line, headers).await;
         running.answered();
@@ -83,7 +85,8 @@ impl Shared {
     async fn answer(&self, request: Request<Incoming>) -> Response<Answer> {
         let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
         match RequestLine::find(request.method(), target) {
-            Some(Ok(line)) => {
+            Some(Ok(mut line)) => {
+                line.peer = Some(self.peer.ip());
                 let spread = request.version() == Version::HTTP_2;
                 let (mut head, body) = request.into_parts();
                 // Over HTTP/2 the host stands in the URI; who signs a request signs it as a header.

@@ -31,6 +31,7 @@ fn every_member_is_read() {
         "listen = '[::1]:1'\nadmin_listen = '127.0.0.1:2'\ndata_dir = 'd'\ndocument = 'g.yaml'\nwatch = true
          authoritative = true\nroot_token = 'env:ADMIN'\nkey_encryption_key = 'file:/kek'\nkey_encryption_key_previous = 'env:OLD_KEK'
          threads = 2\ndrain_ms = 3\nhead_timeout_ms = 4\nidle_timeout_ms = 5\nlog_format = 'text'\nconnections_max = 6
+         ledger_bytes_max = 33554432\nledger_keep_days = 7
          [tls]\ncert = 'c'\nkey = 'k'",
     );
     let wanted = Settings {
@@ -50,6 +51,8 @@ fn every_member_is_read() {
         idle_timeout: Duration::from_millis(5),
         log_format: LogFormat::Text,
         connections_max: 6,
+        ledger_bytes_max: 33_554_432,
+        ledger_keep: Some(Duration::from_secs(7 * 86_400)),
     };
     assert_eq!(layers.settle().unwrap(), wanted);
 }

@@ -1,0 +1,66 @@
+//! Opens the ledger of the data folder, and makes of it what limits have counted.
+
+use super::checkpoint::Checkpoint;
+use crate::settings::Settings;
+use anyhow::Context;
+use std::{
+    path::PathBuf,
+    time::{SystemTime, UNIX_EPOCH},
+};
+use trestle_counters::Settled;
+use trestle_store::{Ledger, Options};
+
+/// One file of the ledger.
+const SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
+
+/// A ledger that can be written.
+pub(crate) struct Opened {
+    /// The ledger.
+    pub(crate) ledger: Ledger,
+    /// What limits have counted before.
+    pub(crate) settled: Settled,
+    /// Which of its lives this is of the node.
+    pub(crate) incarnation: u64,
+    pub(super) checkpoint: Checkpoint,
+    pub(super) path: PathBuf,
+}
+
+/// Opens it. Calls that were open when the last process ended are closed, as estimated.
+pub(crate) fn open(settings: &Settings) -> anyhow::Result<Opened> {
+    let folder = settings.data_dir.join("ledger");
+    let now_ms = now_ms();
+    let options = Options {
+        bytes_max: settings.ledger_bytes_max,
+        segment_bytes: SEGMENT_BYTES.min(settings.ledger_bytes_max / 4),
+        keep: settings.ledger_keep,
+        incarnation: now_ms,
+    };
+    let opened = Ledger::open(&folder, options);
+    let (ledger, recovery) = opened.with_context(|| format!("cannot open the ledger in {}", folder.display()))?;
+    if !recovery.closed.is_empty() {
+        tracing::warn!(
+            calls = recovery.closed.len(),
+            "calls were running when the last process ended: they are closed as estimated"
+        );
+    }
+    if recovery.damage != trestle_store::Damage::default() {
+        tracing::error!(damage = ?recovery.damage, "parts of the ledger are damaged: what they held is lost");
+    }
+    let path = settings.data_dir.join("counters");
+    let mut checkpoint = match Checkpoint::read(&path) {
+        Ok(checkpoint) => checkpoint,
+        Err(error) => {
+            let file = path.display();
+            tracing::error!(%file, "what limits had counted is damaged ({error:#}); it is made anew of the ledger");
+            None
+        }
+    }
+    .map_or_else(Checkpoint::first, Ok)?;
+    checkpoint.advance(&ledger, ledger.position()).context("cannot read the ledger")?;
+    checkpoint.settled.expire(now_ms);
+    Ok(Opened { settled: checkpoint.settled.clone(), ledger, incarnation: now_ms, checkpoint, path })
+}
+
+pub(super) fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
+}
