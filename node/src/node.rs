@@ -94,7 +94,8 @@ async fn serve(
         incarnation: opened.incarnation,
     };
     let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
-    let keeper = ledger::Keeper::start(opened, gateway.clone()).context("cannot start the ledger's thread")?;
+    let keeper =
+        ledger::Keeper::start(opened, gateway.clone()).context("cannot start the ledger's thread")?;
     control.drive(gateway.clone());
     gateway.credentials_settled(CREDENTIALS_WAIT).await;
     let reload = Reload::install(control.clone(), tls.clone())?;

@@ -18,7 +18,7 @@ const EDGES: [(&str, &[&str]); 11] = [
     ("trestle-dialect", &[]),
     ("trestle-catalog", &[]),
     ("trestle-provider", &["trestle-dialect"]),
-("trestle-config", &["trestle-catalog", "trestle-counters", "trestle-dialect", "trestle-provider"]),
+    ("trestle-config", &["trestle-catalog", "trestle-counters", "trestle-dialect", "trestle-provider"]),
     ("trestle-store", &[]),
     (
         "trestle-gateway",

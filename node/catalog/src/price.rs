@@ -83,7 +83,8 @@ impl Price {
             return 0;
         }
         let text = serde_json::to_string(self).unwrap_or_default();
-        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+        text.bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
     }
 
     /// The steps, in no order.

@@ -42,10 +42,7 @@ impl Caller {
 
     /// The first header that a request must have and has not, with the value that is wanted. `lookup` gives the value of a
     /// header.
-    pub fn lacks_header<'v>(
-        &self,
-        lookup: &dyn Fn(&HeaderName) -> Option<&'v [u8]>,
-    ) -> Option<&HeaderName> {
+    pub fn lacks_header<'v>(&self, lookup: &dyn Fn(&HeaderName) -> Option<&'v [u8]>) -> Option<&HeaderName> {
         let lacks = |header: &&RequiredHeader| match (lookup(&header.name), &header.value) {
             (None, _) => true,
             (Some(_), None) => false,
@@ -185,8 +182,9 @@ mod tests {
         ] {
             let values: Vec<_> =
                 sent.iter().map(|(name, value)| (*name, HeaderValue::from_static(value))).collect();
-            let lookup =
-                |name: &HeaderName| values.iter().find(|(other, _)| name == other).map(|(_, value)| value.as_bytes());
+            let lookup = |name: &HeaderName| {
+                values.iter().find(|(other, _)| name == other).map(|(_, value)| value.as_bytes())
+            };
             assert_eq!(caller.lacks_header(&lookup).map(HeaderName::as_str), lacks, "{sent:?}");
         }
     }

@@ -43,12 +43,21 @@ mod tests {
     #[test]
     fn only_what_was_written_counts() {
         for (data, bytes) in [
-            (r#"{"id":"chatcmpl-1","choices":[{"index":0,"delta":{"role":"assistant","content":"Hello"}}]}"#, 5),
-            (r#"{"choices":[{"delta":{"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{\"a\":"}}]}}]}"#, 7),
+            (
+                r#"{"id":"chatcmpl-1","choices":[{"index":0,"delta":{"role":"assistant","content":"Hello"}}]}"#,
+                5,
+            ),
+            (
+                r#"{"choices":[{"delta":{"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{\"a\":"}}]}}]}"#,
+                7,
+            ),
             (r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}"#, 2),
             (r#"{"type":"response.output_text.delta","item_id":"msg_1","delta":"abc"}"#, 3),
             (r#"{"candidates":[{"content":{"parts":[{"text":"ab"},{"text":"cd"}],"role":"model"}}]}"#, 4),
-            (r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"city":"Rome"}}}]}}]}"#, 15),
+            (
+                r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"city":"Rome"}}}]}}]}"#,
+                15,
+            ),
             (r#"{"contentBlockIndex":0,"delta":{"text":"xy"},"p":"abcdef"}"#, 2),
             (r#"{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"four"}}}}"#, 4),
             (r#"{"type":"ping"}"#, 0),

@@ -26,7 +26,8 @@ fn compiled() -> Compilation {
 
 fn requests(c: &mut Criterion) {
     let compiled = compiled();
-    let gateway = Gateway::start(compiled.snapshot().clone(), Options { threads: 1, ..Options::default() }).unwrap();
+    let gateway =
+        Gateway::start(compiled.snapshot().clone(), Options { threads: 1, ..Options::default() }).unwrap();
     c.bench_function("load the snapshot", |b| b.iter(|| black_box(gateway.snapshot().revision)));
     let snapshot = gateway.snapshot();
     let hashes: Vec<_> = (0..KEYS).step_by(97).map(|n| hash_key(&format!("key-{n:06}"))).collect();
@@ -41,7 +42,8 @@ fn requests(c: &mut Criterion) {
 
 fn changes(c: &mut Criterion) {
     let compiled = compiled();
-    let gateway = Gateway::start(compiled.snapshot().clone(), Options { threads: 1, ..Options::default() }).unwrap();
+    let gateway =
+        Gateway::start(compiled.snapshot().clone(), Options { threads: 1, ..Options::default() }).unwrap();
     let mut number = 0;
     c.bench_function("change one of 100,000 keys", |b| {
         b.iter_batched(

@@ -125,7 +125,9 @@ impl Flight {
     ) -> Result<Option<Entry>, AnnounceError> {
         let Some(journal) = self.worker.journal() else { return Ok(None) };
         let caller = self.record.caller.as_deref();
-        let name = |name: &dyn Fn(&trestle_config::Caller) -> Option<&str>| caller.and_then(name).unwrap_or_default();
+        let name = |name: &dyn Fn(&trestle_config::Caller) -> Option<&str>| {
+            caller.and_then(name).unwrap_or_default()
+        };
         let likely = Spent::from(estimate.likely);
         let charges = self.account.charges(scope, &likely);
         let id = self.record.id_hex();
@@ -233,7 +235,8 @@ impl Call {
             return (Basis::Reported, counts(endpoint, usage));
         }
         // An error of the provider costs nothing, nor does what never went out.
-        let refused = matches!(kind, OutcomeKind::ClientError | OutcomeKind::ProviderError) && self.status >= 400;
+        let refused =
+            matches!(kind, OutcomeKind::ClientError | OutcomeKind::ProviderError) && self.status >= 400;
         if refused || !self.sent {
             return (if refused { Basis::Reported } else { Basis::Estimated }, Counts::default());
         }
@@ -339,7 +342,9 @@ mod tests {
         let check = |texts: &[&str], tokens: u64| {
             let mut relayed = Relayed::default();
             for text in texts {
-                let data = format!(r#"{{"id":"chatcmpl-1234567890","choices":[{{"delta":{{"content":"{text}"}}}}]}}"#);
+                let data = format!(
+                    r#"{{"id":"chatcmpl-1234567890","choices":[{{"delta":{{"content":"{text}"}}}}]}}"#
+                );
                 relayed.add(data.len() + 8, Some(data.as_bytes()));
             }
             let estimated = relayed.tokens();

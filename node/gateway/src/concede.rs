@@ -81,7 +81,8 @@ impl Conceding<'_> {
                 return Walked::Refused(Box::new(refusal));
             }
         }
-        let message = "limits changed the request more often than they may: look for limits that send it around";
+        let message =
+            "limits changed the request more often than they may: look for limits that send it around";
         Walked::Refused(Box::new(Refusal::new(RefusalKind::RateLimited, message)))
     }
 

@@ -92,7 +92,16 @@ const PREFIXES: [(&str, Dialect); 7] = [
 
 impl From<Endpoint> for RequestLine {
     fn from(endpoint: Endpoint) -> Self {
-        Self { endpoint, named: None, item: None, form: Form::Events, key: None, target: None, through: None, peer: None }
+        Self {
+            endpoint,
+            named: None,
+            item: None,
+            form: Form::Events,
+            key: None,
+            target: None,
+            through: None,
+            peer: None,
+        }
     }
 }
 

@@ -131,10 +131,8 @@ pub(crate) fn estimate(ask: &Ask, target: &TargetConfig, bytes: u64, learned: &L
     let input = ((bytes as f64 * habit.tokens_per_kb / 1024.0) as u64).min(tokens.map_or(u64::MAX, |t| t.0));
     let answer = if generates(ask) { (habit.answer as u64).saturating_mul(bound.choices) } else { 0 };
     let output = answer.min(tokens.map_or(u64::MAX, |t| t.1));
-    let likely = Counts::default()
-        .with(Unit::PerRequest, 1)
-        .with(Unit::Input, input)
-        .with(Unit::Output, output);
+    let likely =
+        Counts::default().with(Unit::PerRequest, 1).with(Unit::Input, input).with(Unit::Output, output);
     let cost = known.map_or(0, |known| known.price.cost_on(&terms, &likely));
     Estimate {
         tokens,

@@ -181,8 +181,13 @@ impl Gateway {
             let mut seed = [0; 16];
             getrandom::fill(&mut seed).map_err(io::Error::other)?;
             let seed = u128::from_le_bytes(seed);
-            let parts =
-                WorkerParts { shared: Arc::clone(&shared), index, records, seed, ledger: options.ledger.clone() };
+            let parts = WorkerParts {
+                shared: Arc::clone(&shared),
+                index,
+                records,
+                seed,
+                ledger: options.ledger.clone(),
+            };
             let builder = std::thread::Builder::new().name(format!("data-{index}"));
             running.threads.push(builder.spawn(move || thread::run(parts, jobs, stopped))?);
         }

@@ -76,13 +76,8 @@ pub(crate) async fn handle(
     };
     let mut timer = Timer::new(flight.started + longest(&plan));
     finish.set(!ask.stream && !snapshot.aborts(false));
-    let conceding = Conceding {
-        flight: &mut flight,
-        ask: &mut ask,
-        timer: &mut timer,
-        snapshot: &snapshot,
-        plan,
-    };
+    let conceding =
+        Conceding { flight: &mut flight, ask: &mut ask, timer: &mut timer, snapshot: &snapshot, plan };
     let walked = conceding.walk().await;
     flight.record.bytes_in += ask.tail().map_or(0, Tail::taken);
     match walked {

@@ -75,7 +75,12 @@ impl Walk<'_> {
     }
 
     /// Announces a call of the target, with a part of what its target may come to.
-    pub(crate) fn begin_call(&mut self, target: &Target<'_>, picked: &Picked, bytes: u64) -> Result<(), Failed> {
+    pub(crate) fn begin_call(
+        &mut self,
+        target: &Target<'_>,
+        picked: &Picked,
+        bytes: u64,
+    ) -> Result<(), Failed> {
         let mut estimate = target.estimate;
         let calls = target.prepared.calls().count() as u64;
         if calls > 1 {
@@ -92,4 +97,3 @@ impl Walk<'_> {
         })
     }
 }
-

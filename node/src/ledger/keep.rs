@@ -1,10 +1,6 @@
 //! Each second: what was written is put on the disk, room is prepared, what limits have counted is kept, leases end.
 
-use super::{
-    Opened,
-    checkpoint::Checkpoint,
-    open::now_ms,
-};
+use super::{Opened, checkpoint::Checkpoint, open::now_ms};
 use crate::metric;
 use std::{
     io,

@@ -36,7 +36,8 @@ pub(crate) fn open(settings: &Settings) -> anyhow::Result<Opened> {
         incarnation: now_ms,
     };
     let opened = Ledger::open(&folder, options);
-    let (ledger, recovery) = opened.with_context(|| format!("cannot open the ledger in {}", folder.display()))?;
+    let (ledger, recovery) =
+        opened.with_context(|| format!("cannot open the ledger in {}", folder.display()))?;
     if !recovery.closed.is_empty() {
         tracing::warn!(
             calls = recovery.closed.len(),

@@ -1,9 +1,6 @@
 //! What one request holds of its limits, and what its calls have come to.
 
-use super::{
-    Counted, LEASE_MARGIN, Left, Reached, Spent, amount_of,
-    counted::AtHand,
-};
+use super::{Counted, LEASE_MARGIN, Left, Reached, Spent, amount_of, counted::AtHand};
 use crate::estimate::Estimate;
 use smallvec::SmallVec;
 use std::{sync::Arc, time::Duration};
@@ -77,7 +74,9 @@ impl Refused {
     /// Which limit it was, if it was one.
     pub(crate) fn reached(&self) -> Option<&Reached> {
         match self {
-            Self::Reached(reached) | Self::Downgrade(_, _, reached) | Self::Clamp(_, _, reached) => Some(reached),
+            Self::Reached(reached) | Self::Downgrade(_, _, reached) | Self::Clamp(_, _, reached) => {
+                Some(reached)
+            }
             Self::Overloaded => None,
         }
     }
@@ -103,14 +102,17 @@ impl Account {
             if self.exempt.contains(&term.limit.id) {
                 continue;
             }
-            let in_scope = limits.iter().any(|(_, scope)| *scope == term.scope) || term.scope == Scope::Request;
+            let in_scope =
+                limits.iter().any(|(_, scope)| *scope == term.scope) || term.scope == Scope::Request;
             if !in_scope {
                 continue;
             }
             let counts_requests = matches!(term.limit.measure, Measure::Requests | Measure::Concurrent);
             let amount = match estimate {
                 _ if counts_requests => Ok(1),
-                Some(estimate) => amount_of(&term.limit, estimate).map(|more| more.saturating_add(term.spent)),
+                Some(estimate) => {
+                    amount_of(&term.limit, estimate).map(|more| more.saturating_add(term.spent))
+                }
                 None => continue,
             };
             match amount {
@@ -165,7 +167,11 @@ impl Account {
             .filter_map(|&(at, amount)| {
                 let term = self.terms.get(at)?;
                 let limit = term.limit.amount_at(term.limit.window.id_at(now_ms));
-                Some(Charge { counter: &*term.counter, amount: amount.saturating_sub(term.held.unwrap_or(0)), limit })
+                Some(Charge {
+                    counter: &*term.counter,
+                    amount: amount.saturating_sub(term.held.unwrap_or(0)),
+                    limit,
+                })
             })
             .collect();
         if charges.is_empty() {
@@ -272,7 +278,9 @@ impl Account {
 
 impl Term {
     fn counts_in(&self, scope: Scope) -> bool {
-        self.held.is_some() && self.limit.window != Window::Standing && (self.scope == Scope::Request || self.scope == scope)
+        self.held.is_some()
+            && self.limit.window != Window::Standing
+            && (self.scope == Scope::Request || self.scope == scope)
     }
 
     /// What a call comes to; a request is counted by the first of its calls.

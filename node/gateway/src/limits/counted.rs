@@ -8,8 +8,8 @@ use std::{
 };
 use trestle_config::Limit;
 use trestle_counters::{
-    Actor, Counter, CounterId, Counters, CountersFull, Expired, Leases, LimitId, NodeId, Settled, Subject, Table,
-    counters,
+    Actor, Counter, CounterId, Counters, CountersFull, Expired, Leases, LimitId, NodeId, Settled, Subject,
+    Table, counters,
 };
 
 /// Counters of all limits together. One takes about 300 bytes; a request whose counter finds no room is answered 503.

@@ -138,7 +138,12 @@ mod tests {
     fn written(dialect: Dialect, all: &[(Measure, u64, u64)]) -> Vec<String> {
         let all: Vec<_> = all
             .iter()
-            .map(|&(measure, limit, remaining)| Left { measure, limit, remaining, resets_at_ms: Some(90_500) })
+            .map(|&(measure, limit, remaining)| Left {
+                measure,
+                limit,
+                remaining,
+                resets_at_ms: Some(90_500),
+            })
             .collect();
         let mut headers = HeaderMap::new();
         write(dialect, 1_000, &all, &mut headers);
@@ -151,8 +156,14 @@ mod tests {
     #[test]
     fn each_dialect_has_its_own_and_the_tightest_is_told() {
         use Measure::{Concurrent, InputTokens, NanoUsd, Requests, Tokens};
-        let all =
-            [(Requests, 100, 50), (Requests, 1000, 10), (Tokens, 9, 3), (InputTokens, 5, 4), (NanoUsd, 1, 1), (Concurrent, 1, 1)];
+        let all = [
+            (Requests, 100, 50),
+            (Requests, 1000, 10),
+            (Tokens, 9, 3),
+            (InputTokens, 5, 4),
+            (NanoUsd, 1, 1),
+            (Concurrent, 1, 1),
+        ];
         assert_eq!(
             written(Dialect::OpenAiChat, &all),
             [
@@ -165,7 +176,10 @@ mod tests {
             ]
         );
         let anthropic = written(Dialect::AnthropicMessages, &all);
-        assert!(anthropic.contains(&"anthropic-ratelimit-requests-remaining: 10".to_owned()), "{anthropic:?}");
+        assert!(
+            anthropic.contains(&"anthropic-ratelimit-requests-remaining: 10".to_owned()),
+            "{anthropic:?}"
+        );
         assert!(anthropic.contains(&"anthropic-ratelimit-input-tokens-limit: 5".to_owned()), "{anthropic:?}");
         assert!(
             anthropic.contains(&"anthropic-ratelimit-tokens-reset: 1970-01-01T00:01:30Z".to_owned()),
@@ -176,7 +190,8 @@ mod tests {
 
     #[test]
     fn durations_are_short() {
-        for (ms, text) in [(0, "0ms"), (20, "20ms"), (1_000, "1s"), (360_000, "6m0s"), (5_400_000, "1h30m0s")] {
+        for (ms, text) in [(0, "0ms"), (20, "20ms"), (1_000, "1s"), (360_000, "6m0s"), (5_400_000, "1h30m0s")]
+        {
             assert_eq!(short(ms), text);
         }
     }

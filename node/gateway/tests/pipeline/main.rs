@@ -14,6 +14,7 @@ mod forms;
 #[path = "../../../provider/tests/credentials/server.rs"]
 mod issuer;
 mod kept;
+mod limits;
 mod pass;
 mod passthrough;
 mod proofs;

@@ -20,6 +20,7 @@ pub(crate) struct Bed {
     pub(crate) client: Client,
     pub(crate) a: Mock,
     pub(crate) b: Mock,
+    kept: Option<(tempfile::TempDir, trestle_store::Ledger)>,
 }
 
 /// A whole answer.
@@ -65,7 +66,32 @@ providers:
         let text = format!("{providers}{document}{settings}").replace("$A", &a.url()).replace("$B", &b.url());
         let gateway = Gateway::open(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let client = gateway.client(None);
-        Self { gateway, client, a, b }
+        Self { gateway, client, a, b, kept: None }
+    }
+
+    /// The same with a ledger.
+    pub(crate) fn with_ledger(document: &str) -> Self {
+        let mut bed = Self::new(document);
+        bed.gateway.stop();
+        let folder = tempfile::tempdir().unwrap();
+        let options = trestle_store::Options { segment_bytes: 1 << 20, ..trestle_store::Options::default() };
+        let (ledger, _) = trestle_store::Ledger::open(&folder.path().join("ledger"), options).unwrap();
+        let options =
+            trestle_gateway::Options { threads: 2, ledger: Some(ledger.clone()), ..Default::default() };
+        let snapshot = trestle_config::Snapshot::clone(&bed.gateway.snapshot());
+        bed.gateway = Gateway::start(snapshot, options).unwrap();
+        bed.client = bed.gateway.client(None);
+        bed.kept = Some((folder, ledger));
+        bed
+    }
+
+    /// All lines of the ledger, the oldest first, once nothing runs.
+    pub(crate) async fn lines(&self) -> Vec<trestle_store::Line> {
+        until("all requests to end", || self.gateway.in_flight() == 0).await;
+        let (_, ledger) = self.kept.as_ref().unwrap();
+        let mut lines = ledger.query(&trestle_store::Query::default(), None, 1000).unwrap().lines;
+        lines.reverse();
+        lines
     }
 
     pub(crate) async fn send(

@@ -141,7 +141,8 @@ async fn requests_of_one_connection_spread_over_the_threads() {
     )
     .unwrap();
     let snapshot = trestle_config::compile(&document, 1, &trestle_gateway::HostSecrets).unwrap().snapshot;
-    let gateway = Gateway::start(snapshot, trestle_gateway::Options { threads: 3, ..Default::default() }).unwrap();
+    let gateway =
+        Gateway::start(snapshot, trestle_gateway::Options { threads: 3, ..Default::default() }).unwrap();
     gateway.spawn(|worker| async move {
         let asking = (0..30).map(|_| {
             let body = Bytes::from(chat("mock/echo").to_string());
