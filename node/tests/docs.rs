@@ -165,7 +165,7 @@ fn documents_in_the_pages_are_valid() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 7, "the pages do not look as expected");
+    assert_eq!(seen, 8, "the pages do not look as expected");
 }
 
 #[test]

@@ -66,6 +66,11 @@ impl Kind {
         }
     }
 
+    /// All names, each between two marks, for messages.
+    pub fn names(mark: &str) -> String {
+        Self::ALL.map(|kind| format!("{mark}{}{mark}", kind.name())).join(", ")
+    }
+
     /// The kind of that name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)

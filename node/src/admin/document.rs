@@ -178,8 +178,8 @@ fn patched(view: &View<'_>, patch: &Value, seen: Condition) -> Result<Vec<Differ
     let mut changed = BTreeSet::new();
     for (name, patch) in kinds {
         let kind = Kind::find(name);
-        let kind = kind
-            .ok_or_else(|| wrong(name, "unknown member; known: `providers`, `models`, `keys`, `settings`"))?;
+        let kind =
+            kind.ok_or_else(|| wrong(name, &format!("unknown member; known: {}", Kind::names("`"))))?;
         let mut one = |id: &str, patch: &Value| {
             let kept = view.entity(kind, id)?;
             if let (Condition::Revision(seen), Some(kept)) = (seen, &kept)

@@ -95,7 +95,7 @@ fn kind(name: &str) -> Result<Kind, Problem> {
     get,
     path = "/api/{kind}",
     tag = "entities",
-    params(("kind" = String, Path, description = "`providers`, `models`, `keys` or `settings`."), Filter),
+    params(("kind" = String, Path, description = "`providers`, `models`, `customers`, `teams`, `users`, `keys`, `catalog` or `settings`."), Filter),
     responses((status = 200, body = Page))
 )]
 pub(super) async fn list(
@@ -153,7 +153,7 @@ impl Filter {
     get,
     path = "/api/{kind}/{id}",
     tag = "entities",
-    params(("kind" = String, Path, description = "`providers`, `models`, `keys` or `settings`."), ("id" = String, Path, description = "Its name, percent-encoded; `all` for the settings.")),
+    params(("kind" = String, Path, description = "`providers`, `models`, `customers`, `teams`, `users`, `keys`, `catalog` or `settings`."), ("id" = String, Path, description = "Its name, percent-encoded; `all` for the settings.")),
     responses((status = 200, body = Shown), (status = 404, body = Problem))
 )]
 pub(super) async fn get(
@@ -182,7 +182,7 @@ pub(super) fn found(view: &View<'_>, kind: Kind, id: &str) -> Result<Kept, Chang
     post,
     path = "/api/{kind}",
     tag = "entities",
-    params(("kind" = String, Path, description = "`providers`, `models`, `keys` or `settings`."), DryRun),
+    params(("kind" = String, Path, description = "`providers`, `models`, `customers`, `teams`, `users`, `keys`, `catalog` or `settings`."), DryRun),
     request_body = New,
     responses((status = 201, body = Created), (status = 409, body = Problem), (status = 422, body = Problem))
 )]
@@ -216,7 +216,7 @@ pub(super) async fn create(
     put,
     path = "/api/{kind}/{id}",
     tag = "entities",
-    params(("kind" = String, Path, description = "`providers`, `models`, `keys` or `settings`."), ("id" = String, Path, description = "Its name, percent-encoded; `all` for the settings."), DryRun),
+    params(("kind" = String, Path, description = "`providers`, `models`, `customers`, `teams`, `users`, `keys`, `catalog` or `settings`."), ("id" = String, Path, description = "Its name, percent-encoded; `all` for the settings."), DryRun),
     request_body(content = Object, description = "What is set of it: a `ProviderEntry`, `ModelGroup`, `CallerKey` or `Settings`."),
     responses((status = 200, body = Applied), (status = 412, body = Problem), (status = 422, body = Problem))
 )]
@@ -236,7 +236,7 @@ pub(super) async fn put(
     patch,
     path = "/api/{kind}/{id}",
     tag = "entities",
-    params(("kind" = String, Path, description = "`providers`, `models`, `keys` or `settings`."), ("id" = String, Path, description = "Its name, percent-encoded; `all` for the settings."), DryRun),
+    params(("kind" = String, Path, description = "`providers`, `models`, `customers`, `teams`, `users`, `keys`, `catalog` or `settings`."), ("id" = String, Path, description = "Its name, percent-encoded; `all` for the settings."), DryRun),
     request_body(content = Object, content_type = "application/merge-patch+json"),
     responses((status = 200, body = Applied), (status = 404, body = Problem), (status = 412, body = Problem), (status = 422, body = Problem))
 )]
@@ -260,7 +260,7 @@ pub(super) async fn patch(
     delete,
     path = "/api/{kind}/{id}",
     tag = "entities",
-    params(("kind" = String, Path, description = "`providers`, `models`, `keys` or `settings`."), ("id" = String, Path, description = "Its name, percent-encoded; `all` for the settings."), DryRun),
+    params(("kind" = String, Path, description = "`providers`, `models`, `customers`, `teams`, `users`, `keys`, `catalog` or `settings`."), ("id" = String, Path, description = "Its name, percent-encoded; `all` for the settings."), DryRun),
     responses((status = 200, body = Applied), (status = 404, body = Problem), (status = 412, body = Problem), (status = 422, body = Problem))
 )]
 pub(super) async fn delete(

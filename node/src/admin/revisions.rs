@@ -226,8 +226,8 @@ fn changed(from: &[Kept], difference: Difference) -> Changed {
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rollback {
-    /// Which kinds: default `providers`, `models` and `settings`. Keys only if they are named, for a key that was revoked
-    /// since would be taken again.
+    /// Which kinds: default `providers`, `models`, `catalog` and `settings`. Keys, and the customers, teams and users that
+    /// they belong to, only if they are named: a key that was revoked since would be taken again.
     kinds: Option<Vec<String>>,
 }
 
@@ -252,8 +252,7 @@ pub(super) async fn rollback(
         None => vec![Kind::Provider, Kind::Model, Kind::Catalog, Kind::Settings],
         Some(names) => {
             let kinds = names.iter().map(|name| {
-                let wrong =
-                    || format!("`kinds`: `{name}` is none of providers, models, keys, catalog, settings");
+                let wrong = || format!("`kinds`: `{name}` is none of {}", Kind::names(""));
                 Kind::find(name).ok_or_else(|| Problem::bad_request(wrong()))
             });
             kinds.collect::<Result<_, _>>()?

@@ -9,7 +9,7 @@ use trestle_config::{Difference, Entity};
 /// An entity of the document.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(super) struct Shown {
-    /// `providers`, `models`, `keys` or `settings`.
+    /// `providers`, `models`, `customers`, `teams`, `users`, `keys`, `catalog` or `settings`.
     kind: &'static str,
     /// Its name in the document.
     pub(super) id: String,

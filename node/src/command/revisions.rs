@@ -75,7 +75,8 @@ struct Diff {
 
 /// Make the document what it was at a revision, as a new revision.
 ///
-/// Keys stay as they are unless they are named: one that was revoked since would be taken again.
+/// Keys, and the customers, teams and users that they belong to, stay as they are unless they are named: a key that was
+/// revoked since would be taken again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -85,7 +86,7 @@ Examples:
 struct Rollback {
     /// The one to go back to.
     revision: u64,
-    /// Only this kind of entities; repeat it for more [default: providers, models, settings].
+    /// Only this kind of entities; repeat it for more [default: providers, models, catalog, settings].
     #[arg(long = "kind", value_name = "KIND", value_enum)]
     kinds: Vec<Kind>,
     /// Only say what would change.
@@ -98,7 +99,11 @@ struct Rollback {
 enum Kind {
     Providers,
     Models,
+    Customers,
+    Teams,
+    Users,
     Keys,
+    Catalog,
     Settings,
 }
 

@@ -22,6 +22,13 @@ fn every_kind_is_made_changed_and_removed_alike() {
             json!({"concurrency": 3}),
         ),
         ("models", json!({"targets": [{"model": "mock/echo"}]}), json!({"strategy": "ordered"})),
+        ("customers", json!({"tags": ["eu"]}), json!({"budgets": [{"usd": 12.5, "per": "month"}]})),
+        ("teams", json!({"limits": [{"concurrent": 4}]}), json!({"tags": ["x"]})),
+        (
+            "users",
+            json!({}),
+            json!({"limits": [{"requests": 600, "per": "1m", "at_limit": {"downgrade": "mock/echo"}}]}),
+        ),
         ("keys", json!({"value": "env:TRESTLE_TEST_NONE", "models": ["mock/*"]}), json!({"tags": ["x"]})),
     ];
     for (kind, value, patch) in samples {
@@ -99,6 +106,14 @@ fn what_others_need_is_not_removed() {
     let problem = operator.refused(422, "PATCH /api/models/a", r#"{"fallbacks":["b"]}"#);
     assert_eq!(paths(&problem), ["models.a.fallbacks"].as_slice(), "a circle");
     operator.done("PATCH /api/document", r#"{"models":{"a":null,"b":null},"providers":{"p":null}}"#);
+    operator.done("POST /api/customers", r#"{"id":"c","value":{}}"#);
+    operator.done("POST /api/teams", r#"{"id":"t","value":{"customer":"c"}}"#);
+    operator.done("POST /api/keys", r#"{"id":"k","value":{"team":"t"}}"#);
+    let problem = operator.refused(422, "DELETE /api/teams/t", "");
+    assert_eq!(paths(&problem), ["keys.k.team"].as_slice());
+    let problem = operator.refused(422, "DELETE /api/customers/c", "");
+    assert_eq!(paths(&problem), ["teams.t.customer"].as_slice());
+    operator.done("PATCH /api/document", r#"{"keys":{"k":null},"teams":{"t":null},"customers":{"c":null}}"#);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Bifrost's `config.json`.
 
 mod governance;
+mod limits;
 mod provider;
 mod routing;
 
@@ -43,6 +44,9 @@ struct Draft {
     values: BTreeSet<String>,
     /// Names of their providers, each with ours, or nothing if it was left out.
     providers: BTreeMap<String, Option<String>>,
+    /// Customers and teams by their ids.
+    customers: BTreeMap<String, governance::Owner>,
+    teams: BTreeMap<String, governance::Owner>,
     /// What an empty list of models means.
     empty: Empty,
     /// Whether the file says which version it is; older ones do not, nor do newer ones have to.

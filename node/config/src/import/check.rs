@@ -1,7 +1,10 @@
 //! Holds what was made against the compiler, so that an import never gives a document that does not compile.
 
 use super::report::{Place, Report};
-use crate::{Document, Fallback, Problem, ProviderEntry, Secrets, TlsEntry, compile, path::Path};
+use crate::{
+    BudgetEntry, CustomerEntry, Document, Fallback, LimitEntry, Problem, ProviderEntry, Secrets, TlsEntry,
+    compile, path::Path,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// No secret is looked at while importing; that one cannot be read is no problem of a document.
@@ -31,6 +34,15 @@ fn wrong(name: &str, entry: &ProviderEntry) -> Option<String> {
     let found = problems(&Document { providers, ..Document::default() });
     let said: Vec<_> = found.into_iter().map(|problem| problem.message).collect();
     (!said.is_empty()).then(|| said.join("; "))
+}
+
+/// What is wrong with limits and budgets that are to stand together, in words.
+pub(super) fn limits(limits: &[LimitEntry], budgets: &[BudgetEntry]) -> Option<String> {
+    let owner =
+        CustomerEntry { limits: limits.to_vec(), budgets: budgets.to_vec(), ..CustomerEntry::default() };
+    let customers = BTreeMap::from([("x".to_owned(), owner)]);
+    let found = problems(&Document { customers, ..Document::default() });
+    found.into_iter().next().map(|problem| problem.message)
 }
 
 /// Parts of a provider that can be wrong each on its own.
@@ -88,8 +100,9 @@ fn path(kind: &str, name: &str) -> String {
     Path::Root.member(kind).member(name).to_string()
 }
 
-/// Rounds of taking out. What falls with something else is taken out with it, so two are enough.
-const ROUNDS: usize = 4;
+/// Rounds of taking out. What falls with something else is taken out with it or a round later: a customer, its teams, their
+/// keys.
+const ROUNDS: usize = 5;
 
 /// Takes out what does not compile, such as fallbacks that are too many, with a note each.
 pub(super) fn document(document: &mut Document, origins: &Origins, report: &mut Report) {
@@ -99,6 +112,8 @@ pub(super) fn document(document: &mut Document, origins: &Origins, report: &mut 
             return;
         }
         models(document, &found, origins, report);
+        retain(&mut document.customers, "customers", &found, (origins, report));
+        retain(&mut document.teams, "teams", &found, (origins, report));
         retain(&mut document.keys, "keys", &found, (origins, report));
         retain(&mut document.providers, "providers", &found, (origins, report));
     }

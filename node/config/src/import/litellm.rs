@@ -3,12 +3,14 @@
 mod deployment;
 mod fallback;
 mod group;
+mod limits;
 mod settings;
 mod vendor;
 
 use super::{
     account::Names,
     check::{self, Origins},
+    limit,
     members::{Members, Remarks},
     report::{Imported, Place, Report},
     secret::Notation,
@@ -51,6 +53,10 @@ struct Draft {
     accounts: BTreeMap<deployment::Account, Option<String>>,
     /// What clients ask for there, and here.
     names: BTreeMap<String, String>,
+    /// Names of our teams.
+    teams: Names,
+    /// What holds for all calls.
+    bounds: Vec<limit::One>,
 }
 
 const PASS: &str = "has no equivalent: other paths are not passed through";
@@ -109,6 +115,7 @@ impl Draft {
         if let Some(settings) = members.object("litellm_settings", report) {
             self.library(settings, &mut rules, report);
         }
+        self.bound_master(report);
         self.fall_back(rules, report);
         self.fall_back_aliases();
         members.rest(REMARKS, report);

@@ -82,6 +82,17 @@ impl Members {
         Some(held)
     }
 
+    /// A whole number that is not negative.
+    pub(super) fn whole(&mut self, name: &str, report: &mut Report) -> Option<u64> {
+        let value = self.take(name)?;
+        // Both formats are written by programs that have floating numbers only.
+        let whole = value.as_f64().filter(|number| *number >= 0.0 && number.fract() == 0.0 && *number < 1e18);
+        match value.as_u64().or(whole.map(|number| number as u64)) {
+            Some(whole) => Some(whole),
+            None => self.wrong(name, "a whole number from 0", &value, report),
+        }
+    }
+
     pub(super) fn object(&mut self, name: &str, report: &mut Report) -> Option<Self> {
         let value = self.take(name)?;
         Self::new(value, self.at(name), report)

@@ -11,6 +11,8 @@ mod account;
 
 mod check;
 
+mod limit;
+
 mod bifrost;
 pub use bifrost::bifrost;
 

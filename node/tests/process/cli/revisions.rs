@@ -63,6 +63,6 @@ fn revisions_are_compared_and_gone_back_to() {
     assert_eq!(other, "nothing changes: revision 4 is the same\n");
     assert_eq!(shell.run(&["revisions", "rollback", "3"]).ok(), "revision 5:\n  created  models/m\n");
     assert_eq!(operator.document()["models"]["m"]["strategy"], "ordered");
-    shell.run(&["revisions", "rollback", "3", "--kind", "teams"]).failed(2);
+    shell.run(&["revisions", "rollback", "3", "--kind", "projects"]).failed(2);
     assert!(shell.run(&["revisions", "rollback", "99"]).failed(1).contains("revision 99"));
 }

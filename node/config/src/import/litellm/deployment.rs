@@ -1,13 +1,14 @@
 //! Entries of LiteLLM's `model_list`: which model of which account, and how it is called.
 
 use super::{
-    NOTATION,
+    NOTATION, limits,
     vendor::{self, Vendor},
 };
 use crate::{
     Retries, Timeouts,
     import::{
         account::{self, RETRIES_MAX},
+        limit::One,
         members::{Members, Remarks},
         report::{Place, Report},
         secret::Secret,
@@ -42,6 +43,8 @@ pub(super) struct Deployment {
     pub(super) params: BTreeMap<String, Value>,
     pub(super) timeouts: Timeouts,
     pub(super) retries: Retries,
+    /// What may be spent at it.
+    pub(super) bounds: Vec<One>,
 }
 
 impl Deployment {
@@ -84,9 +87,7 @@ const SENT: [&str; 26] = [
 /// What is never set for a target.
 const REQUEST: [&str; 5] = ["fallbacks", "messages", "model", "stream", "stream_options"];
 
-const LIMITS: &str = "has no equivalent yet: there are no budgets or rate limits";
-const SHARE: &str =
-    "has no equivalent yet as a limit; where no `weight` is set it is the share of the target, as before";
+const SHARE: &str = "is no limit here; where no `weight` is set it is the share of the target, as before; write `limits` of the name or of the provider";
 const COST: &str = "has no equivalent yet: costs are not reckoned";
 
 const REMARKS: Remarks<'static> = &[
@@ -99,8 +100,6 @@ const REMARKS: Remarks<'static> = &[
     ("order", "has no equivalent; `strategy: ordered` takes the targets as written"),
     ("input_cost_per_token", COST),
     ("output_cost_per_token", COST),
-    ("max_budget", LIMITS),
-    ("budget_duration", LIMITS),
     ("max_parallel_requests", "is not carried over; `concurrency` of the provider bounds the calls at once"),
     ("tags", "has no equivalent: requests are not routed by tags"),
     ("mock_response", "has no equivalent; the provider `mock` answers without a network"),
@@ -149,10 +148,11 @@ pub(super) fn read(
     let (timeouts, retries) = times(&mut params, report);
     let account = account(vendor, &mut params, &place, report)?;
     let set = sent(&mut params, report);
+    let bounds = limits::budget(&mut params, ("max_budget", "budget_duration"), report).into_iter().collect();
     params.rest(REMARKS, report);
     let model = own_name(vendor, model, &place, report);
     let shares = [weight, rpm.max(outer_rpm), tpm.max(outer_tpm)];
-    Some(Deployment { place, name, prefix, model, account, shares, params: set, timeouts, retries })
+    Some(Deployment { place, name, prefix, model, account, shares, params: set, timeouts, retries, bounds })
 }
 
 fn share(members: &mut Members, name: &str, report: &mut Report) -> f64 {

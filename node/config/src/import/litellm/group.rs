@@ -9,6 +9,7 @@ use crate::{
     import::{
         account,
         check::{self, Parts},
+        limit,
         report::{Place, Report},
         secret,
     },
@@ -45,6 +46,7 @@ impl Draft {
         let head = wild_head(&deployment).map(str::to_owned);
         let wanted = head.as_deref().unwrap_or(deployment.account.vendor);
         let Some(provider) = self.account(&deployment, wanted, report) else { return };
+        left_out(&deployment.bounds, report);
         if head.as_deref() != Some(&provider) {
             report.note(
                 &place.member("model_name"),
@@ -65,11 +67,12 @@ impl Draft {
         let Some(place) = group.first().map(|deployment| deployment.place.clone()) else { return };
         let direct = is_direct(&name, &group);
         let shares = shares(&group);
-        let mut targets = Vec::new();
-        for (deployment, weight) in group.into_iter().zip(shares) {
+        let (mut targets, mut bounds, alone) = (Vec::new(), Vec::new(), group.len() == 1);
+        for (mut deployment, weight) in group.into_iter().zip(shares) {
             let wanted =
                 if direct { name.split('/').next().unwrap_or_default() } else { deployment.account.vendor };
             let Some(provider) = self.account(&deployment, wanted, report) else { continue };
+            bounds.append(&mut deployment.bounds);
             targets.push(TargetEntry {
                 model: format!("{provider}/{}", deployment.model),
                 weight,
@@ -80,6 +83,7 @@ impl Draft {
         }
         if direct && targets.first().is_some_and(|target| target.model == name) {
             // Clients ask for it as before, without an entry.
+            left_out(&bounds, report);
             self.names.insert(name.clone(), name);
             return;
         }
@@ -98,7 +102,12 @@ impl Draft {
             );
         }
         self.origins.add("models", &ours, &place);
-        let made = ModelGroup { targets, ..ModelGroup::default() };
+        if !alone {
+            left_out(&bounds, report);
+            bounds.clear();
+        }
+        let (limits, budgets) = limit::together(bounds, report);
+        let made = ModelGroup { targets, limits, budgets, ..ModelGroup::default() };
         self.document.models.insert(ours.clone(), made);
         self.names.insert(name, ours);
     }
@@ -170,4 +179,14 @@ fn shares(group: &[Deployment]) -> Vec<u32> {
     let measure = |index: usize| group.iter().map(|d| d.shares[index]).collect::<Vec<_>>();
     let found = (0..3).map(measure).find(|shares| shares.iter().any(|share| *share > 0.0));
     found.map_or_else(|| vec![1; group.len()], |shares| account::whole_weights(&shares))
+}
+
+/// Notes budgets of single targets, which have none here.
+fn left_out(bounds: &[limit::One], report: &mut Report) {
+    for one in bounds {
+        report.note(
+            one.place(),
+            "is of one target, and left out; write `budgets` of the name, or of the provider",
+        );
+    }
 }

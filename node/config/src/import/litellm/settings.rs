@@ -1,6 +1,6 @@
 //! Settings of LiteLLM: of its router, its library and its proxy.
 
-use super::{Draft, NOTATION, PASS, deployment::seconds, fallback::Rules};
+use super::{Draft, NOTATION, PASS, deployment::seconds, fallback::Rules, limits};
 use crate::{
     CallerKey, ModelGroup, OnDisconnect, TargetEntry, Timeouts,
     import::{
@@ -18,7 +18,8 @@ const SHARED: &str = "has no equivalent: nothing is kept in Redis";
 const CACHE: &str = "has no equivalent yet: answers are not cached";
 const TELEMETRY: &str = "has no equivalent yet; `/metrics` serves Prometheus, the request log goes to stdout";
 const DATABASE: &str = "has no equivalent: there is no database; keys that are in it have to be made anew";
-const LIMITS: &str = "has no equivalent yet: there are no budgets or rate limits of callers";
+const LATER: &str =
+    "has no equivalent: it is for what is made later; write `limits` and `budgets` of teams, users and keys";
 const TAGS: &str = "has no equivalent: requests are not routed by tags";
 const ADMIN: &str = "has no equivalent: there is no admin API or console yet";
 
@@ -44,7 +45,6 @@ const ROUTER: Remarks<'static> = &[
     ("cache_kwargs", CACHE),
     ("enable_tag_filtering", TAGS),
     ("tag_filtering_match_any", TAGS),
-    ("provider_budget_config", LIMITS),
     (
         "default_max_parallel_requests",
         "is not carried over; `settings.provider_concurrency` bounds the calls at once",
@@ -66,11 +66,13 @@ const LIBRARY: Remarks<'static> = &[
     ("cache_params", CACHE),
     ("allowed_fails", HEALTH),
     ("cooldown_time", HEALTH),
-    ("max_budget", LIMITS),
-    ("budget_duration", LIMITS),
-    ("default_team_settings", LIMITS),
-    ("default_internal_user_params", LIMITS),
-    ("upperbound_key_generate_params", LIMITS),
+    ("default_internal_user_params", LATER),
+    ("max_internal_user_budget", LATER),
+    ("internal_user_budget_duration", LATER),
+    ("default_max_internal_user_budget", LATER),
+    ("max_end_user_budget", LATER),
+    ("default_key_generate_params", LATER),
+    ("upperbound_key_generate_params", LATER),
     ("modify_params", "has no equivalent: requests are changed only where a target speaks another dialect"),
     ("ssl_verify", "has no equivalent: certificates are always verified; trust an authority by `tls.ca`"),
     ("forward_traceparent_to_llm_provider", "has no equivalent; see `forward_headers` of a provider"),
@@ -91,8 +93,6 @@ const GENERAL: Remarks<'static> = &[
     ("alert_types", TELEMETRY),
     ("background_health_checks", HEALTH),
     ("health_check_interval", HEALTH),
-    ("max_parallel_requests", LIMITS),
-    ("global_max_parallel_requests", LIMITS),
     ("completion_model", "has no equivalent: a request must name its model"),
     ("custom_auth", "has no equivalent: keys are in the document"),
     ("enable_jwt_auth", "has no equivalent yet: keys are in the document"),
@@ -127,6 +127,7 @@ impl Draft {
             rules.read(&mut router, name, report);
         }
         rules.read_general(&mut router, report);
+        self.provider_budgets(&mut router, report);
         self.limits(&mut router, report);
         if let Some(ms) = seconds(&mut router, "retry_after", report) {
             account::set_backoff(&mut self.document.settings.retries, Some(ms), None);
@@ -144,6 +145,8 @@ impl Draft {
             rules.read(&mut library, name, report);
         }
         rules.read_general(&mut library, report);
+        self.bounds.extend(limits::budget(&mut library, ("max_budget", "budget_duration"), report));
+        self.teams(&mut library, report);
         self.limits(&mut library, report);
         let at = library.at("drop_params");
         if library.flag("drop_params", report) == Some(false) {
@@ -232,6 +235,9 @@ impl Draft {
         if let Some(mut general) = general {
             key = general.text("master_key", report).filter(|key| !key.trim().is_empty());
             self.size(&mut general, report);
+            for name in ["max_parallel_requests", "global_max_parallel_requests"] {
+                self.bounds.extend(limits::parallel(&mut general, name, report));
+            }
             if general.flag("cancel_on_disconnect", report) == Some(true) {
                 self.document.settings.on_disconnect = OnDisconnect::Abort;
             }
