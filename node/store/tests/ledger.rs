@@ -82,9 +82,12 @@ fn fill(ledger: &Ledger, journal: &Journal) -> Vec<Entry> {
     loop {
         match journal.announce(&intent(entries.len() as u128)) {
             Ok(entry) => entries.push(entry),
-            Err(AnnounceError::Full) if ledger.tend(0).short.is_none() => {}
-            Err(AnnounceError::Full) => return entries,
-            Err(other) => panic!("{other}"),
+            Err(error) => {
+                assert_eq!(error, AnnounceError::Full);
+                if ledger.tend(0).short.is_some() {
+                    return entries;
+                }
+            }
         }
     }
 }

@@ -69,6 +69,9 @@ fn all_pages(ledger: &Ledger, query: &Query, lines_max: usize) -> Vec<Line> {
     }
 }
 
+/// Whether a line fits, by its end and its call.
+type Fits<'a> = dyn Fn(u64, u64) -> bool + 'a;
+
 /// Calls that fit, by a plain reading of what was written.
 fn expected(all: &[(u64, u128)], fits: impl Fn(u64, u64) -> bool) -> BTreeSet<u128> {
     all.iter().filter(|(end_ms, call)| fits(*end_ms, *call as u64)).map(|(_, call)| *call).collect()
@@ -84,7 +87,7 @@ fn pages_hold_every_line_that_fits_once_and_the_newest_first() {
     let team = |name| Owner { team: text(name), ..Owner::default() };
     let at = |hours: u64| hours * HOUR_MS + 1_234;
     let none = Query::default();
-    let cases: [(Query, &dyn Fn(u64, u64) -> bool); 8] = [
+    let cases: [(Query, &Fits<'_>); 8] = [
         (none.clone(), &|_, _| true),
         (Query { owner: team("team3"), ..none.clone() }, &|_, n| n % 5 == 3),
         (Query { provider: text("one"), tag: text("tag1"), ..none.clone() }, &|_, n| {
