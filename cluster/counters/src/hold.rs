@@ -1,6 +1,6 @@
 //! One charge that is held until it is settled.
 
-use crate::{CounterId, WindowId, live::LiveCell};
+use crate::{CounterId, Settlement, WindowId, live::LiveCell};
 use std::{mem, sync::Arc};
 
 /// One charge. Dropped, it gives back what it holds.
@@ -20,6 +20,13 @@ pub struct Held {
     pub window_id: WindowId,
     /// How much is held, in the limit's unit. Nothing once the lease has ended.
     pub amount: u64,
+}
+
+impl Held {
+    /// What the journal says of this limit once so much was used.
+    pub fn settlement(&self, used: u64) -> Settlement {
+        Settlement { counter: self.counter, window_id: self.window_id, amount: used }
+    }
 }
 
 impl Hold {
