@@ -10,6 +10,8 @@ use trestle_counters::{
 
 const KEYS: u64 = 100_000;
 const LEVELS: [usize; 3] = [1, 4, 8];
+/// Permits that are open at a time.
+const IN_FLIGHT: BatchSize = BatchSize::NumIterations(256);
 const NOW_MS: u64 = 1_800_000_000_000;
 /// How many there are of each level, the widest first; the last is the key.
 const OWNERS: [u64; 8] = [100, 1_000, 10_000, 100, 10, 50_000, KEYS, KEYS];
@@ -65,23 +67,24 @@ fn admit(node: &Node, key: u64, levels: usize) -> Permit {
 fn bench(criterion: &mut Criterion) {
     let node = Node::new();
     let mut group = criterion.benchmark_group("counters");
-    for levels in LEVELS {
-        group.bench_function(BenchmarkId::new("admit", levels), |bencher| {
-            // Permits are dropped after the time is taken.
-            bencher.iter_batched(|| node.next_key(), |key| admit(&node, key, levels), BatchSize::SmallInput);
-        });
-        group.bench_function(BenchmarkId::new("settle", levels), |bencher| {
-            let open = || admit(&node, node.next_key(), levels);
-            let settle = |permit: Permit| permit.settle(|held| held.amount / 2);
-            bencher.iter_batched(open, settle, BatchSize::SmallInput);
+    let of_one = || 7;
+    let of_many = || node.next_key();
+    let keys: [(&str, &dyn Fn() -> u64); 2] = [("one key", &of_one), ("another key each time", &of_many)];
+    for (name, key) in keys {
+        for levels in LEVELS {
+            group.bench_function(BenchmarkId::new(format!("admit, {name}"), levels), |bencher| {
+                // Permits are dropped after the time is taken.
+                bencher.iter_batched(key, |key| admit(&node, key, levels), IN_FLIGHT);
+            });
+            group.bench_function(BenchmarkId::new(format!("settle, {name}"), levels), |bencher| {
+                let settle = |permit: Permit| permit.settle(|held| held.amount / 2);
+                bencher.iter_batched(|| admit(&node, key(), levels), settle, IN_FLIGHT);
+            });
+        }
+        group.bench_function(format!("get, {name}"), |bencher| {
+            bencher.iter(|| black_box(node.counters.get(&id(key(), 7))));
         });
     }
-    group.bench_function("get", |bencher| {
-        bencher.iter(|| {
-            let key = node.next_key();
-            black_box(node.counters.get(&id(key, 7)))
-        });
-    });
     group.finish();
 }
 

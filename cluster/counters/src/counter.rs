@@ -14,29 +14,31 @@ use std::sync::{Arc, mpsc::Sender};
 /// It holds no amount: the limit comes with each charge, so a changed one applies at once.
 #[derive(Debug)]
 pub struct Counter {
+    cells: ArcSwap<Cells>,
     id: CounterId,
     actor: Actor,
-    cells: ArcSwap<Cells>,
-    /// What others contribute, ascending by window.
-    others: ArcSwap<Vec<(WindowId, u64)>>,
     changes: Sender<Arc<LiveCell>>,
 }
 
-/// This node's cells that count now.
+/// What counts now. In one piece, since a charge to a counter that was idle pays for each piece that it must fetch.
 #[derive(Debug)]
 struct Cells {
-    /// Those of earlier parts of a rolling window, ascending.
-    earlier: Vec<Arc<LiveCell>>,
+    newest: WindowId,
+    /// This node's, in the newest window.
     current: Arc<LiveCell>,
+    /// This node's of earlier parts of a rolling window, ascending.
+    earlier: Box<[Arc<LiveCell>]>,
+    /// What others contribute, ascending by window.
+    others: Arc<[(WindowId, u64)]>,
 }
 
 impl Counter {
     /// An empty counter in the window of `now_ms`.
     pub(crate) fn new(id: CounterId, actor: Actor, changes: Sender<Arc<LiveCell>>, now_ms: u64) -> Self {
-        let cell_id = CellId { counter: id, window_id: id.window.id_at(now_ms), actor };
-        let current = LiveCell::new(cell_id, changes.clone());
-        let cells = Cells { earlier: Vec::new(), current };
-        Self { id, actor, cells: ArcSwap::from_pointee(cells), others: ArcSwap::default(), changes }
+        let newest = id.window.id_at(now_ms);
+        let current = LiveCell::new(CellId { counter: id, window_id: newest, actor }, changes.clone());
+        let cells = Cells { newest, current, earlier: Box::default(), others: Arc::default() };
+        Self { cells: ArcSwap::from_pointee(cells), id, actor, changes }
     }
 
     /// What it counts.
@@ -64,7 +66,8 @@ impl Counter {
                     if cells.fit_still(earlier, limit.saturating_sub(others)) {
                         return Ok(hold);
                     }
-                    // Dropped, the hold gives itself back.
+                    // It gives itself back, through the refund side as after any refusal.
+                    drop(hold);
                     return Err(self.refuse(&cells, amount, limit));
                 }
                 Charged::NoRoom => return Err(self.refuse(&cells, amount, limit)),
@@ -93,7 +96,7 @@ impl Counter {
             return Ok(());
         }
         let id = hold.cell().id().window_id;
-        let others = self.others_between(id, id);
+        let others = self.cells.load().others_between(id, id);
         let room = limit.checked_sub(others);
         // Only earlier parts of a rolling window are ever sealed.
         if room.map(|room| hold.cell().charge_within(amount, room)) == Some(Charged::Yes) {
@@ -109,7 +112,7 @@ impl Counter {
     /// window there is.
     pub fn view(&self, now_ms: u64) -> View {
         let cells = self.cells.load();
-        let newest = cells.newest().max(self.id.window.id_at(now_ms));
+        let newest = cells.newest.max(self.id.window.id_at(now_ms));
         let counted = self.counted(&cells, newest);
         let in_view = cells.iter().filter(|cell| cell.id().window_id >= counted.oldest());
         let held = in_view.fold(0, |sum: u64, cell| sum.saturating_add(cell.held()));
@@ -124,18 +127,24 @@ impl Counter {
 
     /// The newest window in which it has counted. It never goes back, even if the clock does.
     pub fn newest(&self) -> WindowId {
-        self.cells.load().newest()
+        self.cells.load().newest
     }
 
     /// Replaces what the others contribute: by window, ascending.
     pub(crate) fn set_others(&self, others: Vec<(WindowId, u64)>) {
-        self.others.store(Arc::new(others));
+        let others: Arc<[_]> = others.into();
+        self.cells.rcu(|cells| Cells {
+            newest: cells.newest,
+            current: Arc::clone(&cells.current),
+            earlier: cells.earlier.clone(),
+            others: Arc::clone(&others),
+        });
     }
 
     /// Lets go of cells that no longer count, where it idles.
     pub(crate) fn trim(&self, now_ms: u64) {
         let cells = self.cells.load();
-        if !cells.earlier.is_empty() && self.id.window.is_expired(cells.newest(), now_ms) {
+        if !cells.earlier.is_empty() && self.id.window.is_expired(cells.newest, now_ms) {
             self.cells_at(now_ms);
         }
     }
@@ -145,7 +154,7 @@ impl Counter {
         let id = self.id.window.id_at(now_ms);
         let mut cells = self.cells.load();
         // Ends: after the exchange, ours or another thread's is the newer view.
-        while cells.newest() < id {
+        while cells.newest < id {
             self.cells.compare_and_swap(&*cells, Arc::new(self.next_cells(&cells, id)));
             cells = self.cells.load();
         }
@@ -156,44 +165,38 @@ impl Counter {
         let oldest = self.id.window.oldest_in_view(id);
         let earlier = cells.iter().filter(|cell| cell.id().window_id >= oldest).cloned().collect();
         let cell_id = CellId { counter: self.id, window_id: id, actor: self.actor };
-        Cells { earlier, current: LiveCell::new(cell_id, self.changes.clone()) }
+        let current = LiveCell::new(cell_id, self.changes.clone());
+        Cells { newest: id, current, earlier, others: Arc::clone(&cells.others) }
     }
 
     fn others_in(&self, cells: &Cells) -> u64 {
-        let newest = cells.newest();
-        self.others_between(self.id.window.oldest_in_view(newest), newest)
-    }
-
-    /// What the others contribute in these windows, both among them.
-    fn others_between(&self, oldest: WindowId, newest: WindowId) -> u64 {
-        let others = self.others.load();
-        let first = others.partition_point(|(id, _)| *id < oldest);
-        let in_view = others.iter().skip(first).take_while(|(id, _)| *id <= newest);
-        in_view.fold(0, |sum, (_, amount)| sum.saturating_add(*amount))
+        cells.others_between(self.id.window.oldest_in_view(cells.newest), cells.newest)
     }
 
     /// What all contribute to the view in which `newest` runs.
     fn counted(&self, cells: &Cells, newest: WindowId) -> Counted {
         let oldest = self.id.window.oldest_in_view(newest);
-        let others = self.others.load();
         let own = cells.iter().map(|cell| (cell.id().window_id, cell.totals().contribution()));
-        let all = others.iter().copied().chain(own);
+        let all = cells.others.iter().copied().chain(own);
         let parts = all.filter(|(id, _)| (oldest..=newest).contains(id)).collect();
         Counted { window: self.id.window, newest, parts }
     }
 
     fn refuse(&self, cells: &Cells, amount: u64, limit: u64) -> Refused {
-        self.counted(cells, cells.newest()).refuse(self.id.limit, amount, limit)
+        self.counted(cells, cells.newest).refuse(self.id.limit, amount, limit)
     }
 }
 
 impl Cells {
-    fn newest(&self) -> WindowId {
-        self.current.id().window_id
-    }
-
     fn iter(&self) -> impl Iterator<Item = &Arc<LiveCell>> {
         self.earlier.iter().chain([&self.current])
+    }
+
+    /// What the others contribute in these windows, both among them.
+    fn others_between(&self, oldest: WindowId, newest: WindowId) -> u64 {
+        let first = self.others.partition_point(|(id, _)| *id < oldest);
+        let in_view = self.others.iter().skip(first).take_while(|(id, _)| *id <= newest);
+        in_view.fold(0, |sum, (_, amount)| sum.saturating_add(*amount))
     }
 
     /// What the earlier cells contribute. They are sealed first: a thread that still has the view before this one

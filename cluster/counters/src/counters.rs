@@ -3,7 +3,8 @@
 use crate::{Actor, Changes, Counter, CounterId, Settled, Table, WindowId, hash, live::LiveCell};
 use std::{
     array,
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
+    hash::{BuildHasherDefault, DefaultHasher},
     sync::{
         Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
         atomic::{AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Acquire},
@@ -41,7 +42,7 @@ pub struct Counters {
 
 #[derive(Debug, Default)]
 struct Shard {
-    counters: BTreeMap<CounterId, Arc<Counter>>,
+    counters: HashMap<CounterId, Arc<Counter>, BuildHasherDefault<DefaultHasher>>,
     /// What was settled by earlier incarnations, where it was restored.
     restored: BTreeMap<(CounterId, WindowId), u64>,
 }

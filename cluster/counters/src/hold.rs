@@ -1,6 +1,6 @@
 //! One charge that is held until it is settled.
 
-use crate::{CounterId, WindowId, live::LiveCell};
+use crate::{CounterId, LimitId, Settlement, WindowId, live::LiveCell};
 use std::{mem, sync::Arc};
 
 /// One charge. Dropped, it gives back what it holds.
@@ -9,6 +9,8 @@ use std::{mem, sync::Arc};
 pub(crate) struct Hold {
     cell: Arc<LiveCell>,
     amount: u64,
+    /// That of the cell, at hand.
+    limit: LimitId,
 }
 
 /// What a permit holds of one limit.
@@ -22,10 +24,22 @@ pub struct Held {
     pub amount: u64,
 }
 
+impl Held {
+    /// What the journal says of this limit once so much was used.
+    pub fn settlement(&self, used: u64) -> Settlement {
+        Settlement { counter: self.counter, window_id: self.window_id, amount: used }
+    }
+}
+
 impl Hold {
     /// Of what was charged to the cell.
     pub(crate) fn new(cell: Arc<LiveCell>, amount: u64) -> Self {
-        Self { cell, amount }
+        let limit = cell.id().counter.limit;
+        Self { cell, amount, limit }
+    }
+
+    pub(crate) fn is_of(&self, id: &CounterId) -> bool {
+        self.limit == id.limit && self.cell.id().counter == *id
     }
 
     pub(crate) fn held(&self) -> Held {

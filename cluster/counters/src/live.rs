@@ -14,8 +14,8 @@ const TOTAL_MAX: u64 = SEALED - 1;
 
 /// A cell of this node. Its numbers only grow: they were published, and others keep the larger.
 #[derive(Debug)]
+#[repr(C)] // what each charge touches stands together
 pub(crate) struct LiveCell {
-    id: CellId,
     /// What was charged, and [`SEALED`].
     charged: AtomicU64,
     refunded: AtomicU64,
@@ -23,9 +23,10 @@ pub(crate) struct LiveCell {
     held: AtomicU64,
     /// Whether the cell waits in `changes`. So it waits there at most once, and cells bound that queue.
     changed: AtomicBool,
+    id: CellId,
+    changes: Sender<Arc<LiveCell>>,
     /// The sequence of the last collected change; only the collector uses it.
     sequence: AtomicU64,
-    changes: Sender<Arc<LiveCell>>,
 }
 
 /// What became of a charge.

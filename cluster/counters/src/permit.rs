@@ -146,7 +146,7 @@ impl Holds {
     }
 
     fn of(&mut self, counter: &Counter) -> Option<&mut Hold> {
-        self.list.iter_mut().find(|hold| hold.cell().id().counter == *counter.id())
+        self.list.iter_mut().find(|hold| hold.is_of(counter.id()))
     }
 
     /// Ends the lease: gives everything back, and keeps the holds at nothing, so that a settlement charges all that was

@@ -72,3 +72,13 @@ fn settled_permits_leave_nothing_to_sweep() {
     }
     assert_eq!((leases.len(), ended(&leases, u64::MAX)), (0, 0));
 }
+
+#[test]
+fn permits_may_move_between_threads() {
+    fn is_send<T: Send>(_: &T) {}
+    let (leases, counter) = (Leases::new(1), open(MINUTE));
+    let permit = leases.admit(&charge(&counter, 1), 0, 1_000).unwrap();
+    is_send(&permit);
+    std::thread::scope(|scope| scope.spawn(|| permit.settle(|_| 1)).join()).unwrap();
+    assert_eq!((counter.view(0).spent, leases.len()), (1, 0));
+}

@@ -271,12 +271,7 @@ impl Node {
             .zip(differences.iter().cycle())
             .map(|(held, difference)| (held, held.amount.saturating_add_signed(*difference)))
             .collect();
-        let settlement = |(held, amount): &(crate::Held, u64)| Settlement {
-            counter: held.counter,
-            window_id: held.window_id,
-            amount: *amount,
-        };
-        let line: Vec<_> = used.iter().map(settlement).collect();
+        let line: Vec<_> = used.iter().map(|(held, amount)| held.settlement(*amount)).collect();
         self.oracle.settle(key, &line);
         self.journal.push(line);
         // Concurrency is not asked about.

@@ -1,7 +1,7 @@
 //! Many threads on one node: never above the limit, nothing lost, published numbers only grow.
 
 use super::{MINUTE, actor, counter_id};
-use crate::{Charge, Counter, Leases, Table, Window, counters};
+use crate::{Charge, Counter, Leases, PARTS_MAX, Table, Window, counters};
 use std::{
     collections::BTreeMap,
     sync::{
@@ -9,6 +9,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 const THREADS: usize = 4;
@@ -210,6 +211,63 @@ fn permits_that_grow_while_the_window_rolls_never_pass_the_limit() {
         let sum: u64 = seen.map(|(.., amount)| amount).sum();
         assert!(sum <= limit, "{sum} up to part {newest}");
     }
+}
+
+/// A top-up moves from the newest part to the oldest while another thread has summed the oldest and not yet charged the
+/// newest. Many parts between give it the time.
+#[test]
+fn a_top_up_on_its_way_is_seen_by_every_charge() {
+    let (parts, limit, amount) = (PARTS_MAX, 10, 8);
+    let counter = open(Window::rolling(parts.into(), parts).unwrap());
+    let leases = Leases::new(2);
+    let charge = |amount| [Charge { counter: &counter, amount, limit }];
+    let mut growing = leases.admit(&charge(1), 0, 1).unwrap();
+    let now_ms = parts.into();
+    for at in 0..=now_ms {
+        drop(leases.admit(&charge(0), at, 1).unwrap());
+    }
+    // Rounds are cheap where both threads run at once; a busy machine does fewer.
+    let enough = Instant::now() + Duration::from_secs(2);
+    // The round that has begun, in which the other thread has charged, and that is over; all ones in the end.
+    let [begun, charged, over] = &[(); 3].map(|()| AtomicU64::new(0));
+    let reach = |phase: &AtomicU64, round| {
+        while phase.load(SeqCst) < round {
+            thread::yield_now();
+        }
+    };
+    let missed = thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 1..=ROUNDS {
+                reach(begun, round);
+                // From round to round, it begins at another moment of the top-up.
+                for _ in 0..round % 97 {
+                    std::hint::spin_loop();
+                }
+                let permit = leases.admit(&charge(amount), now_ms, 1);
+                charged.store(round, SeqCst);
+                reach(over, round);
+                drop(permit);
+            }
+        });
+        let mut missed = None;
+        for round in (1..=ROUNDS).take_while(|_| Instant::now() < enough) {
+            reach(charged, round - 1);
+            begun.store(round, SeqCst);
+            let _ = growing.extend(&charge(amount), now_ms);
+            reach(charged, round);
+            if counter.view(now_ms).used() > limit {
+                missed = Some(round);
+                break;
+            }
+            growing.shrink_to(counter.id().limit, 1);
+            over.store(round, SeqCst);
+        }
+        for phase in [begun, over] {
+            phase.store(u64::MAX, SeqCst);
+        }
+        missed
+    });
+    assert_eq!(missed, None, "the round in which both were let in");
 }
 
 #[test]
