@@ -13,6 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
 use super::record::Ticket;
+use super::tally::Told;
 
 /// What happens next on the way out.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub(crate) enum Step {
     Data(Bytes),
     /// Hand these bytes over one by one, each its own write.
     Dribble(Bytes),
+    /// Enter into the account what the bytes that come next tell.
+    Tell(Told),
     /// Let what was handed over be written.
     Flush,
     /// Wait.
@@ -69,6 +72,9 @@ impl Steps {
     }
 
     fn hand_over(&mut self, data: Bytes) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        if let Some(ticket) = &self.ticket {
+            ticket.tally.handed_over(data.len());
+        }
         self.finish_at_end();
         Poll::Ready(Some(Ok(Frame::data(data))))
     }
@@ -100,6 +106,11 @@ impl Body for Steps {
                         self.steps.push_front(Step::Flush);
                     }
                     return self.hand_over(first);
+                }
+                Some(Step::Tell(told)) => {
+                    if let Some(ticket) = &self.ticket {
+                        ticket.tally.told(&told);
+                    }
                 }
                 Some(Step::Flush) => {
                     cx.waker().wake_by_ref();

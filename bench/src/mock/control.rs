@@ -1,4 +1,4 @@
-//! The endpoints under `/_mock`: what was recorded, and the script.
+//! The endpoints under `/_mock`: what was recorded, what each call came to, and the script.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,6 +18,11 @@ pub(super) fn handle(upstream: &Upstream, method: &Method, path: &str, body: &[u
             upstream.recorder.clear();
             (StatusCode::OK, json!({ "requests": [] }).to_string())
         }
+        (&Method::GET, "/_mock/account") => (StatusCode::OK, upstream.tallies.to_json().to_string()),
+        (&Method::DELETE, "/_mock/account") => {
+            upstream.tallies.clear();
+            (StatusCode::OK, json!({ "calls": [] }).to_string())
+        }
         (&Method::GET, "/_mock/script") => {
             (StatusCode::OK, json!({ "waiting": upstream.script.len() }).to_string())
         }
@@ -30,7 +35,8 @@ pub(super) fn handle(upstream: &Upstream, method: &Method, path: &str, body: &[u
             (StatusCode::OK, json!({ "waiting": 0 }).to_string())
         }
         _ => {
-            let known = "GET|DELETE /_mock/requests, GET|POST|DELETE /_mock/script";
+            let known =
+                "GET|DELETE /_mock/requests, GET|DELETE /_mock/account, GET|POST|DELETE /_mock/script";
             (StatusCode::NOT_FOUND, json!({ "error": "no such control", "known": known }).to_string())
         }
     };

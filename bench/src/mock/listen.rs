@@ -23,6 +23,7 @@ use super::body::ResetFlag;
 use super::canned;
 use super::record::Recorded;
 use super::serve::{Upstream, handle};
+use super::tally::Tally;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 4096;
@@ -109,14 +110,20 @@ impl Mock {
         self.upstream.recorder.requests()
     }
 
+    /// What each call came to, in the order in which they came: the first 200,000 since [`Self::clear`].
+    pub fn account(&self) -> Vec<Tally> {
+        self.upstream.tallies.all()
+    }
+
     /// Requests whose answer is not complete and whose client is still there.
     pub fn in_flight(&self) -> usize {
         self.upstream.recorder.in_flight()
     }
 
-    /// Forgets the recorded requests.
+    /// Forgets the recorded requests, and the account.
     pub fn clear(&self) {
         self.upstream.recorder.clear();
+        self.upstream.tallies.clear();
     }
 
     /// Queues behaviours (each as in `x-mock`; an empty one means none) for the next requests, of one key or of all.

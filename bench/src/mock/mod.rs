@@ -28,9 +28,11 @@ mod script;
 mod serve;
 mod shape;
 mod stream;
+mod tally;
 mod vendor;
 
 pub use behaviour::{Behaviour, SETTINGS};
 pub use command::Command;
 pub use listen::{Mock, Options, Pem};
 pub use record::Recorded;
+pub use tally::Tally;

@@ -7,6 +7,8 @@ use base64::Engine as _;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::tally::Tallying;
+
 /// Requests kept.
 const KEPT_MAX: usize = 1_000;
 /// Body bytes kept over all requests; the oldest go first.
@@ -77,7 +79,7 @@ impl Recorder {
     }
 
     /// Keeps a request (its id is set here) and counts it as running until the ticket is dropped.
-    pub(crate) fn begin(self: &Arc<Self>, mut request: Recorded) -> Ticket {
+    pub(crate) fn begin(self: &Arc<Self>, mut request: Recorded, tally: Tallying) -> Ticket {
         let mut journal = self.lock();
         let id = journal.next;
         request.id = id;
@@ -89,7 +91,7 @@ impl Recorder {
             let Some(oldest) = journal.kept.pop_front() else { break };
             journal.kept_bytes -= oldest.body.len();
         }
-        Ticket { recorder: self.clone(), id, done: false }
+        Ticket { recorder: self.clone(), tally, id, done: false }
     }
 
     fn end(&self, ticket: &Ticket) {
@@ -126,6 +128,8 @@ impl Recorder {
 #[derive(Debug)]
 pub(crate) struct Ticket {
     recorder: Arc<Recorder>,
+    /// Its place in the account.
+    pub(crate) tally: Tallying,
     id: u64,
     done: bool,
 }

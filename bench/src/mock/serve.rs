@@ -18,6 +18,7 @@ use super::endpoint::{Endpoint, Kind};
 use super::kept::{Account, Kept};
 use super::record::{Recorded, Recorder, Ticket};
 use super::script::Script;
+use super::tally::Tallies;
 use super::vendor::{Reply, Vendor, VendorError, forced_error, fresh_id};
 use super::{anthropic, bedrock, cohere, control, form, gemini, openai, realtime, stream};
 
@@ -28,6 +29,7 @@ const BODY_BYTES_MAX: usize = 256 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Upstream {
     pub(super) recorder: Arc<Recorder>,
+    pub(super) tallies: Arc<Tallies>,
     pub(super) script: Script,
     kept: Kept,
 }
@@ -55,9 +57,10 @@ pub(super) async fn handle(
     if path == "/healthz" {
         return Ok(control::plain(StatusCode::OK, "text/plain", "ok\n".to_owned()));
     }
-    let ticket = upstream.recorder.begin(recorded(&head, body.clone()));
     let endpoint = Endpoint::find(&head.method, &head.uri, &head.headers);
-    let behaviour = match behaviour(&upstream, &head, &endpoint.model(header(&head, "content-type"), &body)) {
+    let model = endpoint.model(header(&head, "content-type"), &body);
+    let ticket = upstream.recorder.begin(recorded(&head, body.clone()), upstream.tallies.begin(&model));
+    let behaviour = match behaviour(&upstream, &head, &model) {
         Ok(behaviour) => behaviour,
         Err(problem) => {
             let error = VendorError::new(418, "invalid_request_error", problem);
@@ -79,8 +82,8 @@ pub(super) async fn handle(
 /// Answers a request for a session.
 async fn session(upstream: &Upstream, reset: ResetFlag, request: Request<Incoming>) -> Response<Steps> {
     let (head, body) = request.into_parts();
-    let ticket = upstream.recorder.begin(recorded(&head, Bytes::new()));
     let (model, key) = (realtime::model(&head), api_key(&head));
+    let ticket = upstream.recorder.begin(recorded(&head, Bytes::new()), upstream.tallies.begin(&model));
     let behaviour = behaviour(upstream, &head, &model).unwrap_or_default();
     if let Some(delay) = behaviour.number("delay_ms") {
         sleep(Duration::from_millis(delay)).await;
@@ -256,6 +259,7 @@ impl Outcome {
             }
         };
         let silence = matches!(steps.back(), Some(Step::Silence)) && length.is_none();
+        connection.ticket.tally.answered(status);
         let body = Steps::new(steps, Some(connection.ticket), connection.reset);
         let mut response = Response::new(match length {
             Some(length) if !silence => body.with_length(length),

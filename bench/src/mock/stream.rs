@@ -1,6 +1,7 @@
 //! Turns a stream of events into the steps of a body, with whatever is to go wrong on the way.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 
 use aws_smithy_eventstream::frame::write_message_to;
@@ -9,6 +10,7 @@ use aws_smithy_types::event_stream::{Header, HeaderValue, Message};
 use super::behaviour::Behaviour;
 use super::body::Step;
 use super::encode::Encoder;
+use super::tally::{Told, usage};
 use super::vendor::{Event, Events, Framing};
 
 /// Time that the last bytes get to leave before a connection is reset.
@@ -18,6 +20,8 @@ pub(crate) const LAST_BYTES: Duration = Duration::from_millis(20);
 pub(crate) fn steps(events: Events, behaviour: &Behaviour) -> VecDeque<Step> {
     let mut out = Writer::new(behaviour);
     let (framing, keepalive) = (events.framing, events.keepalive);
+    let start = events.start.len();
+    let content = start..start + contents(&events, behaviour);
     let (events, fault) = arranged(events, behaviour);
     let burst = behaviour.count("burst").unwrap_or(1).max(1);
     for (at, group) in events.chunks(burst).enumerate() {
@@ -25,6 +29,9 @@ pub(crate) fn steps(events: Events, behaviour: &Behaviour) -> VecDeque<Step> {
             out.pause();
         }
         let numbered = group.iter().zip(at * burst..);
+        let mut told = Told::default();
+        numbered.clone().for_each(|(event, number)| told.add(tells(event, number, &content)));
+        out.steps.push_back(Step::Tell(told));
         let bytes = numbered.flat_map(|(event, number)| framed(framing, (event, number), behaviour));
         out.write(&bytes.collect::<Vec<_>>());
     }
@@ -90,6 +97,19 @@ fn arranged(events: Events, behaviour: &Behaviour) -> (Vec<Event>, Ending) {
         event.data.truncate(half.unwrap_or(0));
     }
     ([start, content, end].concat(), Ending::Complete)
+}
+
+/// How much content is sent before anything else.
+fn contents(events: &Events, behaviour: &Behaviour) -> usize {
+    let until = if behaviour.has("error_event") { Some(0) } else { behaviour.count("error_event_mid") };
+    events.content.len().min(until.unwrap_or(usize::MAX))
+}
+
+/// What an event tells, with its number and those of content.
+fn tells(event: &Event, number: usize, content: &Range<usize>) -> Told {
+    let is_mark = matches!(event.name, Some("content_block_start" | "content_block_stop"));
+    let is_content = content.contains(&number) && !is_mark;
+    Told { events: u64::from(is_content), usage: usage(&event.data), last: number >= content.end }
 }
 
 /// One event as it is sent, with its number.
@@ -198,6 +218,9 @@ pub(crate) fn whole(text: &str, behaviour: &Behaviour) -> (VecDeque<Step>, Optio
         return (out.steps, None);
     }
     let cut = behaviour.has("malformed_json") || behaviour.has("close_mid");
+    if !cut {
+        out.steps.push_back(Step::Tell(Told::whole(text)));
+    }
     out.write(if cut { &text.as_bytes()[..half] } else { text.as_bytes() });
     out.end();
     let bytes = out.steps.iter().map(|step| match step {
