@@ -4,6 +4,7 @@ use crate::{
     Act, Endpoint,
     admit::OfRequest,
     budget::Held,
+    call::Sending,
     cause::{Failed, Next},
     embed::Embeds,
     estimate::Estimate,
@@ -114,15 +115,16 @@ impl Walk<'_> {
                     let mut target = Target::new(config, (local, prepared), (scope, last));
                     let tried = match self.reserve(&mut target) {
                         Ok(()) => self.try_target(&mut target).await,
-                        Err(NotReserved::Change(change)) => return Walked::Change(change, index),
                         Err(NotReserved::Failed(failed)) => {
                             self.note(config, &failed, begun.elapsed());
-                            Err(failed)
+                            Err(failed.into())
                         }
+                        Err(change) => Err(change),
                     };
                     match tried {
                         Ok(won) => return Walked::Won(won, target.prepared.dropped),
-                        Err(failed) => {
+                        Err(NotReserved::Change(change)) => return Walked::Change(change, index),
+                        Err(NotReserved::Failed(failed)) => {
                             self.flight.account.leave(scope);
                             (failed, Some(dialect))
                         }
@@ -171,18 +173,21 @@ impl Walk<'_> {
         self.ask.keep(inlined);
     }
 
-    fn note(&mut self, config: &TargetConfig, failed: &Failed, time: Duration) {
+    pub(crate) fn note(&mut self, config: &TargetConfig, failed: &Failed, time: Duration) {
         let status = failed.fault.as_ref().map(|fault| fault.status);
         self.flight.failed(Attempt { target: config.name.clone(), status, cause: failed.cause, time });
     }
 
     /// Tries one target until it answers or there is no point in trying on.
-    async fn try_target(&mut self, target: &mut Target<'_>) -> Result<Won, Failed> {
+    async fn try_target(&mut self, target: &mut Target<'_>) -> Result<Won, NotReserved> {
         let retries = target.config.retries;
-        let mut again = 0;
+        let (mut again, mut before) = (0, None);
         // Bounded: each round either uses up one of the retries, benches a key, learns a quirk once, or leaves.
         loop {
             let begun = Instant::now();
+            if let Some(failed) = before.take() {
+                self.reserve_again(target, failed)?;
+            }
             let picked = self.pick(target);
             let tried = match &picked {
                 Ok(picked) => self.call(target, picked).await,
@@ -194,43 +199,48 @@ impl Walk<'_> {
             };
             self.flight.fail_call(&failed);
             if self.ask.tail().is_some_and(|tail| tail.refusal().is_some()) {
-                return Err(failed);
+                return Err(failed.into());
             }
             self.note(target.config, &failed, begun.elapsed());
             if let (Next::OtherKey(bench), Ok(picked)) = (failed.next, &picked) {
                 picked.leave_out(&failed, bench, &target.local);
             }
             if !self.ask.can_repeat() {
-                return Err(failed);
+                return Err(failed.into());
             }
             if learn(self.ask, target, &failed) {
                 target.prepared = prepare::prepare(self.ask, target.config, &target.local)?;
+                before = Some(failed);
                 continue;
             }
             let backoff = backoff(&retries, again, self.flight.worker.chance());
             let pause = match failed.next {
-                Next::Stop | Next::Onward => return Err(failed),
-                Next::Again if may_be_made(self.ask, &failed) => return Err(failed),
+                Next::Stop | Next::Onward => return Err(failed.into()),
+                Next::Again if may_be_made(self.ask, &failed) => return Err(failed.into()),
                 Next::OtherKey(bench) => {
                     if target.prepared.pinned.is_some() {
                         // Without what only the key could read that is left out now.
                         target.prepared = prepare::prepare(self.ask, target.config, &target.local)?;
                     }
                     match self.pick(target) {
-                        Ok(_) => continue,
+                        Ok(_) => {
+                            before = Some(failed);
+                            continue;
+                        }
                         // All keys are out: others first; the last target is worth a short wait.
                         Err(_) if target.last && failed.cause == "rate_limited" => bench,
                         Err(other) if other.next == Next::Again => backoff,
-                        Err(_) => return Err(failed),
+                        Err(_) => return Err(failed.into()),
                     }
                 }
                 Next::Again => failed.retry_after.unwrap_or(backoff),
             };
             if again >= retries.max || pause > retries.backoff_max || pause >= self.timer.left() {
-                return Err(failed);
+                return Err(failed.into());
             }
             again += 1;
             tokio::time::sleep(pause).await;
+            before = Some(failed);
         }
     }
 
@@ -295,9 +305,10 @@ impl Walk<'_> {
                     (remote.as_ref(), path),
                     picked,
                 )?;
-                let sending = pin!(upstream::send(&target.local.pool, (remote.origin(), provider), &request));
+                let going = Sending::new(self.flight);
+                let origin = (remote.origin(), &**provider);
+                let sending = pin!(upstream::send(&target.local.pool, origin, &request, &going.begun));
                 let limit = target.config.times.first_token;
-                self.flight.call_sent();
                 self.timer.within_but(sending, limit, || body.is_moving()).await.map_err(timed_out)??
             }
         };

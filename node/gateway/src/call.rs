@@ -10,6 +10,7 @@ use crate::{
     record::Outcome,
 };
 use std::{
+    cell::Cell,
     sync::Arc,
     time::{Duration, UNIX_EPOCH},
 };
@@ -54,6 +55,8 @@ struct Relayed {
     beside: Option<u64>,
     /// How many were looked into.
     seen: u32,
+    /// No report of usage has counted them all.
+    unreported: bool,
 }
 
 /// What is about to be called.
@@ -83,12 +86,35 @@ impl Relayed {
     fn add(&mut self, raw: usize, data: Option<&[u8]>) {
         self.events += 1;
         self.bytes += raw as u64;
+        self.unreported = true;
         if self.seen < LOOKS
             && let Some(text) = data.and_then(text_bytes)
         {
             let beside = raw.saturating_sub(text) as u64;
             self.seen += 1;
             self.beside = Some(self.beside.map_or(beside, |least| least.min(beside)));
+        }
+    }
+}
+
+/// A request that goes out. However that ends, be it that all is dropped, its call knows whether it has.
+pub(crate) struct Sending<'f> {
+    flight: &'f mut Flight,
+    /// A connection has it.
+    pub(crate) begun: Cell<bool>,
+}
+
+impl<'f> Sending<'f> {
+    /// Of the call that runs.
+    pub(crate) fn new(flight: &'f mut Flight) -> Self {
+        Self { flight, begun: Cell::new(false) }
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        if self.begun.get() {
+            self.flight.call_sent();
         }
     }
 }
@@ -186,6 +212,15 @@ impl Flight {
         }
     }
 
+    /// What it reports within a stream, of all that came before. Some report once before any content: that is no end.
+    pub(crate) fn call_usage_so_far(&mut self, usage: Usage) {
+        if let Some(call) = &mut self.call {
+            let counts_up = usage.output > call.usage.unwrap_or_default().output;
+            call.relayed.unreported = call.relayed.events == 0 || (call.relayed.unreported && !counts_up);
+        }
+        self.call_usage(usage);
+    }
+
     /// Ends the call that runs, if one does: its line is written, its limits are told.
     pub(crate) fn end_call(&mut self, kind: OutcomeKind) {
         let Some(mut call) = self.call.take() else { return };
@@ -232,6 +267,11 @@ impl Call {
     /// What it came to: as reported, else by what went out and what came back.
     fn came_to(&self, endpoint: Endpoint, kind: OutcomeKind) -> (Basis, Counts) {
         if let Some(usage) = &self.usage {
+            // The report at the begin of a stream knows nothing of what followed.
+            if kind != OutcomeKind::Ok && self.relayed.unreported {
+                let output = usage.output.max(self.relayed.tokens());
+                return (Basis::Estimated, counts(endpoint, &Usage { output, ..*usage }));
+            }
             return (Basis::Reported, counts(endpoint, usage));
         }
         // An error of the provider costs nothing, nor does what never went out.

@@ -11,7 +11,13 @@ use crate::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, Uri, header};
-use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::LazyLock, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    rc::Rc,
+    sync::LazyLock,
+    time::Duration,
+};
 use trestle_config::{MockSettings, ProviderConfig, ProviderKind, RetryPolicy, Settings, TimeLimits};
 use trestle_dialect::{
     Quirks,
@@ -152,7 +158,7 @@ async fn get(
         let failed = |what: &str| unavailable(format!("what the request names at {host} {what}"));
         let pool = Rc::new(RefCell::new(Pool::new(Default::default())));
         let request = request(&uri, &host);
-        let sent = upstream::send(&pool, (&origin, config), &request).await;
+        let sent = upstream::send(&pool, (&origin, config), &request, &Cell::new(false)).await;
         let (head, source) = sent.map_err(|error| match error {
             SendError::Connect(upstream::ConnectError::Refused(_)) => {
                 failed("is at an address that may not be called")

@@ -85,6 +85,12 @@ impl Flight {
         self.record.usage = Some(self.record.usage.unwrap_or_default().merge(usage));
     }
 
+    /// Notes usage that a stream reports on its way.
+    pub(crate) fn usage_so_far(&mut self, usage: Usage) {
+        self.call_usage_so_far(usage);
+        self.record.usage = Some(self.record.usage.unwrap_or_default().merge(usage));
+    }
+
     /// Ends the call that runs as the request ends, and settles its limits.
     pub(crate) fn close(&mut self) {
         self.end_call(kind_of(self.record.outcome));

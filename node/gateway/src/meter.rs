@@ -152,7 +152,7 @@ impl Tap {
                         flight.relayed(event.raw.len(), event.data.as_deref());
                     }
                     if let Some(usage) = usage {
-                        flight.usage(usage);
+                        flight.usage_so_far(usage);
                     }
                 }
                 flight.contents(contents);

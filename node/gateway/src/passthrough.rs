@@ -6,7 +6,7 @@ use crate::{
     admit::{OfRequest, refusal},
     answer::{self, Content},
     attempt::{self, FAULT_BYTES_MAX, backoff, timed_out},
-    call::Calling,
+    call::{Calling, Sending},
     cause::{Failed, Next},
     estimate::Estimate,
     flight::Flight,
@@ -301,10 +301,13 @@ impl Passing<'_> {
             bytes: self.call.body.held(),
             service_tier: None,
         })?;
-        self.flight.call_sent();
         let began = Instant::now();
-        let sending = pin!(upstream::send(&self.local.pool, (remote.origin(), &target.provider), &request));
-        let (head, source) = self.timer.within(sending).await.map_err(timed_out)??;
+        let (head, source) = {
+            let going = Sending::new(self.flight);
+            let origin = (remote.origin(), &*target.provider);
+            let sending = pin!(upstream::send(&self.local.pool, origin, &request, &going.begun));
+            self.timer.within(sending).await.map_err(timed_out)??
+        };
         self.flight.record.upstream = Some(began.elapsed());
         self.flight.call_answered(head.status.as_u16());
         let expanded =

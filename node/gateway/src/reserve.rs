@@ -9,7 +9,7 @@ use crate::{
     pick::Picked,
     upstream::Outgoing,
 };
-use std::{rc::Rc, sync::Arc};
+use std::{rc::Rc, sync::Arc, time::Duration};
 use trestle_config::Limit;
 
 /// What has to change in a request so that its limits let it through.
@@ -27,6 +27,12 @@ pub(crate) enum NotReserved {
     Failed(Failed),
     /// They would have, for another request.
     Change(Change),
+}
+
+impl From<Failed> for NotReserved {
+    fn from(failed: Failed) -> Self {
+        Self::Failed(failed)
+    }
 }
 
 impl From<Reached> for Failed {
@@ -72,6 +78,22 @@ impl Walk<'_> {
             }
         };
         Err(NotReserved::Failed(failed))
+    }
+
+    /// Holds what another call to it may come to, on top of what those before have come to. Where there is no room the
+    /// failure of the one before stands.
+    pub(crate) fn reserve_again(
+        &mut self,
+        target: &mut Target<'_>,
+        before: Failed,
+    ) -> Result<(), NotReserved> {
+        match self.reserve(target) {
+            Err(NotReserved::Failed(failed)) => {
+                self.note(target.config, &failed, Duration::ZERO);
+                Err(before.into())
+            }
+            held => held,
+        }
     }
 
     /// Announces a call of the target, with a part of what its target may come to.

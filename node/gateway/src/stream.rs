@@ -233,8 +233,15 @@ impl Stream {
                 continue;
             }
             let glance = codec.glance(&event, look);
+            if glance.content {
+                contents += 1;
+                flight.relayed(event.raw.len(), event.data.as_deref());
+                // From the first content on, less has to be known.
+                look = Look::Meter;
+            }
+            // After its content: it counts that, too.
             if let Some(usage) = glance.usage {
-                flight.usage(usage);
+                flight.usage_so_far(usage);
             }
             if glance.usage_only && (strip_usage || glance.replacement.is_some()) {
                 self.push(block.slice(from..begin));
@@ -248,12 +255,6 @@ impl Stream {
                 self.push(block.slice(from..begin));
                 self.push(named.into());
                 from = at;
-            }
-            if glance.content {
-                contents += 1;
-                flight.relayed(event.raw.len(), event.data.as_deref());
-                // From the first content on, less has to be known.
-                look = Look::Meter;
             }
             if let Some(fault) = glance.fault {
                 self.fault = Some(fault);
@@ -284,7 +285,7 @@ impl Stream {
             }
             for event in events.drain(..) {
                 match &event {
-                    ir::Event::Usage(usage) => flight.usage(*usage),
+                    ir::Event::Usage(usage) => flight.usage_so_far(*usage),
                     ir::Event::Fault(fault) => self.fault = Some(fault.clone()),
                     ir::Event::End => self.ended = true,
                     other => contents += u32::from(other.is_content()),

@@ -3,6 +3,7 @@
 use super::handshake;
 use crate::{
     attempt::{self, Target, Walk, timed_out},
+    call::Sending,
     cause::{Failed, Next},
     pick::Picked,
     prepare::{self, AGENT},
@@ -49,10 +50,13 @@ impl Walk<'_> {
         let nothing = Outgoing::new(std::iter::empty().collect()).keeping_all();
         let request = prepare::complete((Method::GET, path, headers), &nothing, remote.as_ref(), picked)?;
         self.begin_call(target, picked, 0)?;
-        self.flight.call_sent();
         let sent = Instant::now();
-        let switching = pin!(upstream::switch(&target.local.pool, (remote.origin(), provider), &request));
-        let (head, switched) = self.timer.within(switching).await.map_err(timed_out)??;
+        let (head, switched) = {
+            let going = Sending::new(self.flight);
+            let origin = (remote.origin(), &**provider);
+            let switching = pin!(upstream::switch(&target.local.pool, origin, &request, &going.begun));
+            self.timer.within(switching).await.map_err(timed_out)??
+        };
         self.flight.record.upstream = Some(sent.elapsed());
         let (io, first) = match switched {
             Switched::Yes(io, first) => (io, first),

@@ -11,7 +11,7 @@ use crate::state::ProviderState;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::VecDeque,
     error::Error,
     future::poll_fn,
@@ -148,11 +148,13 @@ enum Ready {
 }
 
 /// Sends a request and waits for the head of the answer. A kept connection that turns out to be closed before
-/// anything was written is replaced without further notice.
+/// anything was written is replaced without further notice. `begun` tells whether a connection has the request, for whoever
+/// stops to wait.
 pub(crate) async fn send(
     pool: &Rc<RefCell<Pool>>,
     (origin, config): (&Origin, &ProviderConfig),
     request: &Request<Outgoing>,
+    begun: &Cell<bool>,
 ) -> Result<(Head, Source), SendError> {
     pool.borrow_mut().keep_for(origin, config);
     // Each round takes one kept connection, so the loop is bounded by their number, and ends with a new one.
@@ -169,6 +171,7 @@ pub(crate) async fn send(
                 if reused && !poll_fn(|cx| Poll::Ready(connection.is_idle(cx))).await {
                     continue;
                 }
+                begun.set(true);
                 match connection.call(request).await {
                     Ok((head, body)) => return Ok((head, Source::alone(body, Rc::clone(pool)))),
                     Err(error) => {
@@ -177,11 +180,15 @@ pub(crate) async fn send(
                     }
                 }
             }
-            Ready::Shared(connection, counted) => match connection.call(request, (origin, counted)).await {
-                Ok((head, body)) => return Ok((head, Source::shared(body))),
-                Err(http2::CallError { error, unsent }) => (error.into(), unsent),
-            },
+            Ready::Shared(connection, counted) => {
+                begun.set(true);
+                match connection.call(request, (origin, counted)).await {
+                    Ok((head, body)) => return Ok((head, Source::shared(body))),
+                    Err(http2::CallError { error, unsent }) => (error.into(), unsent),
+                }
+            }
         };
+        begun.set(!unsent);
         if !(reused && unsent) {
             return Err(SendError::Broken(error));
         }
@@ -201,12 +208,14 @@ pub(crate) async fn switch(
     pool: &Rc<RefCell<Pool>>,
     (origin, config): (&Origin, &ProviderConfig),
     request: &Request<Outgoing>,
+    begun: &Cell<bool>,
 ) -> Result<(Head, Switched), SendError> {
     pool.borrow_mut().keep_for(origin, config);
     let connecting = connect::connect(origin, config, Speaks::WebSocket);
     let connected = tokio::time::timeout(config.times.connect, connecting).await;
     let Connected { io, via, .. } = connected.unwrap_or(Err(ConnectError::Timeout))?;
     pool.borrow().state.connections.fetch_add(1, Relaxed);
+    begun.set(true);
     let called = http1::Connection::new(io, via).call(request).await;
     let (head, body) = called.map_err(|error| SendError::Broken(error.into()))?;
     if head.status == StatusCode::SWITCHING_PROTOCOLS {

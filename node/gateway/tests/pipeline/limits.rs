@@ -6,7 +6,7 @@ use trestle_config::hash_text;
 use trestle_store::{Basis, OutcomeKind};
 
 /// A document with two providers that have prices, and keys with these entries.
-fn document(keys: &str, more: &str) -> String {
+pub(crate) fn document(keys: &str, more: &str) -> String {
     let keys = keys.lines().filter_map(|line| line.trim().split_once(": "));
     let keys: String = keys
         .map(|(name, rest)| {
@@ -30,7 +30,7 @@ settings: {{ require_keys: true }}
     )
 }
 
-async fn ask(bed: &Bed, key: &str, model: &str) -> Whole {
+pub(crate) async fn ask(bed: &Bed, key: &str, model: &str) -> Whole {
     let authorization = format!("Bearer sk-{key}");
     bed.ask(CHAT, &[("authorization", &authorization)], chat(model).to_string()).await
 }

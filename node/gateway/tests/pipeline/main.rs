@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod clouds;
+mod costs;
 mod dialects;
 mod embed;
 mod embedder;

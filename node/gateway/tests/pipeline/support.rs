@@ -74,7 +74,7 @@ providers:
         let mut bed = Self::new(document);
         bed.gateway.stop();
         let folder = tempfile::tempdir().unwrap();
-        let options = trestle_store::Options { segment_bytes: 1 << 20, ..trestle_store::Options::default() };
+        let options = trestle_store::Options { segment_bytes: 8 << 20, ..trestle_store::Options::default() };
         let (ledger, _) = trestle_store::Ledger::open(&folder.path().join("ledger"), options).unwrap();
         let options =
             trestle_gateway::Options { threads: 2, ledger: Some(ledger.clone()), ..Default::default() };
@@ -89,9 +89,16 @@ providers:
     pub(crate) async fn lines(&self) -> Vec<trestle_store::Line> {
         until("all requests to end", || self.gateway.in_flight() == 0).await;
         let (_, ledger) = self.kept.as_ref().unwrap();
-        let mut lines = ledger.query(&trestle_store::Query::default(), None, 1000).unwrap().lines;
-        lines.reverse();
-        lines
+        let (mut lines, mut next) = (Vec::new(), None);
+        loop {
+            let page = ledger.query(&trestle_store::Query::default(), next, 1000).unwrap();
+            lines.extend(page.lines);
+            next = page.next;
+            if next.is_none() {
+                lines.reverse();
+                return lines;
+            }
+        }
     }
 
     pub(crate) async fn send(
