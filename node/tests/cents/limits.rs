@@ -1,0 +1,175 @@
+//! Who asks under which limits, and whether what the limits have counted is what the ledger says.
+
+use crate::traffic::KINDS;
+use std::{collections::HashMap, fmt::Write, fs, path::Path};
+use trestle_config::{Owner, OwnerKind, hash_text};
+use trestle_counters::{LimitId, Settlement, WindowId};
+use trestle_store::{Line, Tokens};
+
+/// Keys, each with its team.
+pub(crate) const KEYS: [(&str, &str); 12] = [
+    ("k0", "tight"),
+    ("k1", "tight"),
+    ("k2", "wide"),
+    ("k3", "wide"),
+    ("k4", "few"),
+    ("k5", "few"),
+    ("k6", "soft"),
+    ("k7", "soft"),
+    ("k8", "one"),
+    ("k9", "one"),
+    ("k10", "bound"),
+    ("k11", "bound"),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Measure {
+    Requests,
+    Tokens,
+    NanoUsd,
+}
+
+/// A limit whose window outlasts the test.
+struct Bound {
+    owner: (OwnerKind, &'static str),
+    name: &'static str,
+    measure: Measure,
+    /// For each round.
+    amount: u64,
+    strict: bool,
+}
+
+const fn bound(
+    owner: (OwnerKind, &'static str),
+    name: &'static str,
+    (measure, amount): (Measure, u64),
+    strict: bool,
+) -> Bound {
+    Bound { owner, name, measure, amount, strict }
+}
+
+const BOUNDS: [Bound; 8] = [
+    bound((OwnerKind::Customer, "acme"), "usd/year", (Measure::NanoUsd, 12_000_000), true),
+    bound((OwnerKind::Team, "tight"), "usd/month", (Measure::NanoUsd, 4_000_000), true),
+    bound((OwnerKind::Team, "wide"), "usd/month", (Measure::NanoUsd, 6_000_000), true),
+    bound((OwnerKind::Team, "few"), "requests/1d", (Measure::Requests, 60), true),
+    bound((OwnerKind::Team, "soft"), "tokens/1d", (Measure::Tokens, 4_000), false),
+    bound((OwnerKind::Team, "bound"), "tokens/1d", (Measure::Tokens, 6_000), true),
+    bound((OwnerKind::Key, "k2"), "usd/month", (Measure::NanoUsd, 3_000_000), true),
+    bound((OwnerKind::Key, "k8"), "usd/month", (Measure::NanoUsd, 900_000), true),
+];
+
+/// A document with these owners, and a name with a star for each kind of behaviour.
+pub(crate) fn document((openai, anthropic): (&str, &str), rounds: u64) -> String {
+    let keys = |vendor: &str| {
+        let keys = (0..6).map(|key| format!("{{ name: {vendor}{key}, value: env:UPSTREAM_{key} }}"));
+        keys.collect::<Vec<_>>().join(", ")
+    };
+    let mut text = format!(
+        "providers:\n  openai: {{ base_url: '{openai}/v1', dialects: [openai-chat], keys: [{}] }}\n  anthropic: \
+         {{ base_url: '{anthropic}/v1', keys: [{}] }}\nmodels:\n",
+        keys("openai"),
+        keys("anthropic")
+    );
+    let (gpt, claude) = ("openai/gpt-4o-mini@", "anthropic/claude-haiku-4-5@");
+    for (kind, settings) in KINDS {
+        for (vendor, first, second) in [("oa", gpt, claude), ("an", claude, gpt)] {
+            let _ = writeln!(
+                text,
+                "  '{vendor}-{kind}-*': {{ targets: [{{ model: '{first}+{settings}+name=*' }}], fallbacks: \
+                 ['{second}+tokens=20+name=*'] }}"
+            );
+        }
+    }
+    let limits = |kind, name: &str| {
+        let of = BOUNDS.iter().filter(|bound| bound.owner == (kind, name));
+        let (mut limits, mut budgets) = (Vec::new(), Vec::new());
+        for bound in of {
+            let per = bound.name.split_once('/').unwrap().1;
+            let amount = bound.amount * (rounds + 1);
+            let mode = if bound.strict { "strict" } else { "soft" };
+            match bound.measure {
+                Measure::NanoUsd => {
+                    let usd = format!("{}.{:09}", amount / 1_000_000_000, amount % 1_000_000_000);
+                    budgets.push(format!("{{ usd: '{usd}', per: {per}, mode: {mode} }}"));
+                }
+                Measure::Requests => {
+                    limits.push(format!("{{ requests: {amount}, per: {per}, mode: {mode} }}"))
+                }
+                Measure::Tokens => limits.push(format!("{{ tokens: {amount}, per: {per}, mode: {mode} }}")),
+            }
+        }
+        let more = if name == "one" { "{ concurrent: 3 }, { requests: 100, per: 1s }" } else { "" };
+        limits.extend((!more.is_empty()).then(|| more.to_owned()));
+        format!("limits: [{}], budgets: [{}]", limits.join(", "), budgets.join(", "))
+    };
+    let _ = writeln!(text, "customers:\n  acme: {{ {} }}\nteams:", limits(OwnerKind::Customer, "acme"));
+    for team in ["tight", "wide", "few", "soft", "one", "bound"] {
+        let customer = if matches!(team, "wide" | "soft") { "customer: acme, " } else { "" };
+        let _ = writeln!(text, "  {team}: {{ {customer}{} }}", limits(OwnerKind::Team, team));
+    }
+    text.push_str("keys:\n");
+    for (key, team) in KEYS {
+        let (hash, limits) = (hash_text(&format!("sk-{key}")), limits(OwnerKind::Key, key));
+        let _ = writeln!(text, "  {key}: {{ value: '{hash}', team: {team}, {limits} }}");
+    }
+    text.push_str(
+        "settings:\n  timeouts: { first_token_ms: 1000, idle_ms: 500, total_ms: 20000 }\n  retries: { max: 1, backoff_ms: \
+         5 }\n",
+    );
+    text
+}
+
+/// What limits have counted is the sum of what lines say, and never more than is allowed.
+pub(crate) fn check(lines: &[Line], counters: &Path, rounds: u64) {
+    let counted = counted(counters);
+    let mut reached = 0;
+    for bound in &BOUNDS {
+        let (kind, name) = bound.owner;
+        let id = Owner { kind, name: name.into() }.limit_id(bound.name);
+        let by_window: Vec<u64> =
+            counted.iter().filter(|((limit, _), _)| *limit == id).map(|(_, amount)| *amount).collect();
+        let of = lines.iter().filter(|line| match kind {
+            OwnerKind::Customer => &*line.owner.customer == name,
+            OwnerKind::Team => &*line.owner.team == name,
+            _ => &*line.owner.key == name,
+        });
+        let sum: u64 = match bound.measure {
+            Measure::NanoUsd => of.map(|line| line.nano_usd).sum(),
+            Measure::Tokens => of.map(|line| tokens(&line.tokens)).sum(),
+            Measure::Requests => {
+                let mut requests: Vec<_> = of.map(|line| &line.request_id).collect();
+                requests.sort_unstable();
+                requests.dedup();
+                requests.len() as u64
+            }
+        };
+        let (total, most) = (by_window.iter().sum::<u64>(), bound.amount * (rounds + 1));
+        println!("{kind:?} {name} {}: {total} counted, {sum} in lines, {most} allowed", bound.name);
+        assert_eq!(total, sum, "{kind:?} {name} {}", bound.name);
+        // Parts of a window that rolls count together.
+        let is_rolling = bound.name.ends_with("1d");
+        let one = if is_rolling { total } else { by_window.iter().copied().max().unwrap_or(0) };
+        assert!(!bound.strict || one <= most, "{kind:?} {name} {}: {one} of {most}", bound.name);
+        reached += usize::from(one * 20 > most * 19);
+    }
+    assert!(reached >= 3, "only {reached} limits were nearly reached");
+}
+
+fn tokens(of: &Tokens) -> u64 {
+    of.input + of.cached_read + of.cache_write_5m + of.cache_write_1h + of.output + of.reasoning
+}
+
+/// The file beside the ledger: a line, then sums.
+fn counted(path: &Path) -> HashMap<(LimitId, WindowId), u64> {
+    let bytes = fs::read(path).unwrap();
+    let begin = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let (sums, rest) = bytes[begin..].as_chunks::<{ Settlement::BYTES }>();
+    assert!(rest.is_empty());
+    let sums = sums.iter().map(|sum| Settlement::from_bytes(sum).unwrap());
+    let mut all = HashMap::new();
+    for Settlement { counter, window_id, amount } in sums {
+        assert!(all.insert((counter.limit, window_id), amount).is_none(), "a sum is there twice");
+    }
+    all
+}
