@@ -38,7 +38,8 @@ struct Term {
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     permit: Option<Permit>,
-    terms: SmallVec<[Term; INLINE]>,
+    // No allocation where there are none.
+    terms: Vec<Term>,
     exempt: Vec<LimitId>,
 }
 
