@@ -138,9 +138,9 @@ impl Folder {
         Ok(to)
     }
 
-    /// Removes a segment and its summary.
+    /// Removes a segment and its summary, that first: it is of no use alone.
     pub(crate) fn remove(&self, name: Name) -> io::Result<()> {
-        for path in [self.segment(name), self.summary(name)] {
+        for path in [self.summary(name), self.segment(name)] {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
