@@ -102,6 +102,9 @@ fn what_was_synced_survives_a_loss_of_power() {
                 .get(name)
                 .cloned()
                 .unwrap_or_else(|| [&bytes[..2 * PAGE], &[0; 128 * 1024][2 * PAGE..]].concat());
+            // What is sealed was synced by that.
+            let is_sealed = new.contains_key(&name.replace(".ledger", ".sums"));
+            let old = if is_sealed { bytes.clone() } else { old };
             let pages =
                 bytes.chunks_mut(PAGE).zip(old.chunks(PAGE)).filter(|(new, old)| new.len() == old.len());
             for (new, old) in pages {
