@@ -43,6 +43,19 @@ pub(crate) struct Account {
     exempt: Vec<LimitId>,
 }
 
+/// What a limit says of a request, in its unit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Figures {
+    /// What it allows.
+    pub(crate) amount: u64,
+    /// What the request held.
+    pub(crate) held: u64,
+    /// What it took.
+    pub(crate) spent: u64,
+    /// What all have used, and hold, in the newest window that counted.
+    pub(crate) used_now: u64,
+}
+
 /// Where a request is counted: the counters of the process and of its thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Counting<'a> {
@@ -262,9 +275,18 @@ impl Account {
         of_request.map(|term| Left::of(&term.limit, &term.counter.view(now_ms))).collect()
     }
 
-    /// Each limit with what is held of it and what was spent, for the trace.
-    pub(crate) fn terms(&self) -> impl Iterator<Item = (&Arc<Limit>, u64, u64)> {
-        self.terms.iter().map(|term| (&term.limit, term.held.unwrap_or(0), term.spent))
+    /// Each limit with its figures.
+    pub(crate) fn terms(&self) -> impl Iterator<Item = (&Limit, Figures)> {
+        self.terms.iter().map(|term| {
+            let now = term.counter.view(0);
+            let figures = Figures {
+                amount: term.limit.amount_at(now.window_id),
+                held: term.held.unwrap_or(0),
+                spent: term.spent,
+                used_now: now.used(),
+            };
+            (&*term.limit, figures)
+        })
     }
 
     /// Settles what was spent. A request that made no call counts for nothing: its limits are the sums of the ledger.
