@@ -217,6 +217,10 @@ impl Compilation {
         let Named { groups, patterns, direct } = group::compile(&known, &names, findings);
         let providers = providers.into_values().flatten().map(|provider| (provider.name.clone(), provider));
         self.snapshot.derived = derived(secrets);
+        let proxies = root.member("settings");
+        let proxies = proxies.member("trusted_proxies");
+        self.snapshot.trusted_proxies =
+            access::networks(&self.base.settings.trusted_proxies, &proxies, findings).into();
         self.snapshot.settings = self.base.settings.clone();
         self.snapshot.providers = Arc::new(providers.collect());
         self.snapshot.groups = Arc::new(groups);

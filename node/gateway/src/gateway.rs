@@ -195,7 +195,8 @@ impl Gateway {
             let builder = std::thread::Builder::new().name(format!("data-{index}"));
             running.threads.push(builder.spawn(move || thread::run(parts, jobs, stopped))?);
         }
-        running.writer = options.log.map(|sink| log::Writer::start(rings, sink, shared.recent.clone())).transpose()?;
+        running.writer =
+            options.log.map(|sink| log::Writer::start(rings, sink, shared.recent.clone())).transpose()?;
         Ok(Self { shared, running: Arc::new(Mutex::new(running)) })
     }
 

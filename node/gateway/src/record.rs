@@ -100,6 +100,8 @@ pub(crate) struct Record {
     pub(crate) clamped: Option<Box<(String, u64)>>,
     /// The model that a limit sent the request to.
     pub(crate) downgraded: Option<Box<str>>,
+    /// The client gets the trace.
+    pub(crate) traced: bool,
     /// Bytes of the request's body.
     pub(crate) bytes_in: u64,
     /// Bytes of the answer's body.
@@ -148,6 +150,7 @@ impl Record {
             estimated: false,
             clamped: None,
             downgraded: None,
+            traced: false,
             bytes_in: 0,
             bytes_out: 0,
             events: 0,

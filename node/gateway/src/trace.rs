@@ -2,7 +2,7 @@
 //! its record, when somebody asks.
 
 use crate::{
-    limits::{measure_word, owner_word, usd},
+    limits::{Account, measure_word, owner_word, usd},
     record::Record,
 };
 use std::{
@@ -32,12 +32,32 @@ impl Recent {
     /// The trace of a request by our id, as JSON.
     pub(crate) fn trace(&self, id: u128) -> Option<Vec<u8>> {
         let all = crate::state::lock(&self.0);
-        all.iter().rev().find(|record| record.id == id).map(trace)
+        all.iter().rev().find(|record| record.id == id).map(|record| trace(record, &record.account))
     }
 }
 
-/// The trace of a record, as JSON.
-pub(crate) fn trace(record: &Record) -> Vec<u8> {
+/// Longest trace in a header.
+const HEADER_BYTES_MAX: usize = 8 * 1024;
+
+/// As it may stand in a header: what is no ASCII is escaped. One that is too long says where to ask.
+pub(crate) fn in_ascii(json: &[u8]) -> String {
+    let mut out = String::with_capacity(json.len());
+    for letter in String::from_utf8_lossy(json).chars() {
+        if letter.is_ascii() {
+            out.push(letter);
+        } else {
+            let mut units = [0; 2];
+            letter.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        }
+    }
+    if out.len() > HEADER_BYTES_MAX {
+        out = r#"{"truncated":"ask /api/requests/ID/trace"}"#.to_owned();
+    }
+    out
+}
+
+/// The trace of a record and its limits, as JSON.
+pub(crate) fn trace(record: &Record, account: &Account) -> Vec<u8> {
     let mut json = Json::with_capacity(1024);
     json.begin_object();
     text(&mut json, "request_id", std::str::from_utf8(&record.id_hex()).unwrap_or_default());
@@ -47,7 +67,7 @@ pub(crate) fn trace(record: &Record) -> Vec<u8> {
     text(&mut json, "model", &record.model);
     json.key("stream");
     json.bool(record.stream);
-    limits(&mut json, record);
+    limits(&mut json, record, account);
     candidates(&mut json, record);
     cost(&mut json, record);
     number(&mut json, "status", u64::from(record.status));
@@ -81,10 +101,10 @@ fn caller(json: &mut Json, record: &Record) {
 }
 
 /// Each with what it allows, what this request held of it and what it took, and how much is used now.
-fn limits(json: &mut Json, record: &Record) {
+fn limits(json: &mut Json, record: &Record, account: &Account) {
     json.key("limits");
     json.begin_array();
-    for (limit, figures) in record.account.terms() {
+    for (limit, figures) in account.terms() {
         json.begin_object();
         text(json, "owner_kind", owner_word(limit.owner.kind));
         text(json, "owner", &limit.owner.name);
@@ -119,8 +139,7 @@ fn candidates(json: &mut Json, record: &Record) {
     for target in &record.plan {
         json.begin_object();
         text(json, "target", &target.name);
-        let failed: Vec<_> =
-            record.attempts.iter().filter(|attempt| attempt.target == target.name).collect();
+        let failed: Vec<_> = record.attempts.iter().filter(|attempt| attempt.target == target.name).collect();
         let won = answered.is_some_and(|answered| answered.name == target.name);
         let became = match (won, failed.is_empty()) {
             (true, _) => "answered",
@@ -198,4 +217,15 @@ fn number(json: &mut Json, name: &str, value: u64) {
 
 fn millis(micros: u128) -> String {
     format!("{}.{:03}", micros / 1000, micros % 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_ascii_and_bounded() {
+        assert_eq!(in_ascii("{\"a\":\"é😀\"}".as_bytes()), r#"{"a":"\u00e9\ud83d\ude00"}"#);
+        assert!(in_ascii("x".repeat(9_000).as_bytes()).contains("truncated"));
+    }
 }
