@@ -7,12 +7,12 @@ mod cloud;
 mod credential;
 mod group;
 mod limit;
-mod limits;
 mod names;
 mod owner;
 mod provider;
 mod secret;
 mod target;
+mod times;
 
 pub use owner::Membership;
 pub use secret::is_masked;
@@ -24,13 +24,13 @@ use crate::{
 };
 use caller::Known;
 use group::Named;
-use limits::Defaults;
 use names::Names;
 use owner::Owners;
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
 };
+use times::Defaults;
 
 /// Where secrets come from: the caller does the I/O. Errors are public text that names what was asked for and why it
 /// cannot be had, without the secret.
@@ -209,7 +209,7 @@ impl Compilation {
 
     fn compile_targets(&mut self, secrets: &dyn Secrets, findings: &mut Findings) {
         let root = Path::Root;
-        let defaults = limits::settings(&self.base.settings, &root.member("settings"), findings);
+        let defaults = times::settings(&self.base.settings, &root.member("settings"), findings);
         let names = Names::of(&self.base);
         let providers = providers(&self.base, (&defaults, &names), secrets, findings);
         let catalog = catalog::compile(&self.base, secrets, findings);
