@@ -140,9 +140,17 @@ fn amount(limit: &Limit, amount: u64) -> String {
 
 /// US dollars with at least two decimals, exactly.
 pub(crate) fn usd(nano: u64) -> String {
-    let text = format!("{}.{:09}", nano / 1_000_000_000, nano % 1_000_000_000);
-    let end = text.trim_end_matches('0').len().max(text.len() - 7);
-    text.get(..end).unwrap_or(&text).to_owned()
+    let mut text = itoa::Buffer::new().format(nano / 1_000_000_000).to_owned();
+    text.push('.');
+    let mut rest = nano % 1_000_000_000;
+    for place in 0..9 {
+        if place > 1 && rest == 0 {
+            break;
+        }
+        text.push(char::from(b'0' + (rest / 100_000_000) as u8));
+        rest = rest % 100_000_000 * 10;
+    }
+    text
 }
 
 fn time(now_ms: u64, wait: Duration) -> String {

@@ -71,7 +71,8 @@ async fn requests_are_counted_and_the_one_too_many_is_refused_with_a_reason() {
 
 #[tokio::test]
 async fn a_limit_warns_once_for_each_percent() {
-    let bed = Bed::with_ledger(&document("web: { limits: [{ requests: 4, per: 1h, warn_at: [50, 100] }] }", ""));
+    let bed =
+        Bed::with_ledger(&document("web: { limits: [{ requests: 4, per: 1h, warn_at: [50, 100] }] }", ""));
     let mut warned = Vec::new();
     for _ in 0..4 {
         assert_eq!(ask(&bed, "web", "chat").await.status, 200);
