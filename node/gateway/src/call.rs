@@ -37,6 +37,8 @@ pub(crate) struct Call {
     bytes: u64,
     /// What the provider reported.
     usage: Option<Usage>,
+    /// What that costs, where it is not to be reckoned of it: results of a batch, each with its own model.
+    nano_usd: Option<u64>,
     /// Its status, once it has answered.
     status: u16,
     /// The request has gone out, at least in part.
@@ -135,6 +137,7 @@ impl Flight {
             service_tier: service_tier.map(Into::into),
             bytes,
             usage: None,
+            nano_usd: None,
             status: 0,
             sent: false,
             relayed: Relayed::default(),
@@ -174,7 +177,7 @@ impl Flight {
             credential: &picked.credential.name,
             vendor_model: &target.model,
             operation: self.record.endpoint.name(),
-            batch: false,
+            batch: matches!(self.record.endpoint, Endpoint::Stored(_, act) if act.is_content()),
             service_tier: service_tier.unwrap_or_default(),
             price_version: target.known.as_ref().map_or(0, |known| known.price_version),
             tokens: Tokens { input: likely.input, output: likely.output, ..Tokens::default() },
@@ -221,12 +224,33 @@ impl Flight {
         self.call_usage(usage);
     }
 
+    /// What the requests of a batch used, by the model that answered. It counts the first time that its results pass.
+    pub(crate) fn batch(&mut self, used: Vec<(String, Usage)>) {
+        if used.is_empty() || !self.account.count() {
+            return;
+        }
+        let Some(call) = &mut self.call else { return };
+        let (provider, snapshot) = (&call.target.provider, self.worker.snapshot());
+        let terms = Terms { service: Some("batch"), variant: None };
+        let (mut nano_usd, mut all) = (0_u64, Usage::default());
+        for (model, usage) in used {
+            if let Some(known) = snapshot.catalog.find(&provider.vendor, &model) {
+                nano_usd = nano_usd
+                    .saturating_add(known.price.cost_on(&terms, &counts(self.record.endpoint, &usage)));
+            }
+            all = all.plus(usage);
+        }
+        call.nano_usd = Some(nano_usd);
+        self.usage(all);
+    }
+
     /// Ends the call that runs, if one does: its line is written, its limits are told.
     pub(crate) fn end_call(&mut self, kind: OutcomeKind) {
         let Some(mut call) = self.call.take() else { return };
         let (basis, counts) = call.came_to(self.record.endpoint, kind);
         let terms = Terms { service: call.service_tier.as_deref(), variant: None };
-        let nano_usd = call.target.known.as_ref().map_or(0, |known| known.price.cost_on(&terms, &counts));
+        let reckoned = || call.target.known.as_ref().map_or(0, |known| known.price.cost_on(&terms, &counts));
+        let nano_usd = call.nano_usd.unwrap_or_else(reckoned);
         let (input, output) = sides(&counts);
         let spent = Spent { input, output, nano_usd };
         if basis == Basis::Reported && (input, output) != (0, 0) {
@@ -269,14 +293,13 @@ impl Call {
         if let Some(usage) = &self.usage {
             // The report at the begin of a stream knows nothing of what followed.
             if kind != OutcomeKind::Ok && self.relayed.unreported {
-                let output = usage.output.max(self.relayed.tokens());
+                let output = usage.output.max(self.relayed());
                 return (Basis::Estimated, counts(endpoint, &Usage { output, ..*usage }));
             }
             return (Basis::Reported, counts(endpoint, usage));
         }
         // An error of the provider costs nothing, nor does what never went out.
-        let refused =
-            matches!(kind, OutcomeKind::ClientError | OutcomeKind::ProviderError) && self.status >= 400;
+        let refused = self.status >= 400;
         if refused || !self.sent {
             return (if refused { Basis::Reported } else { Basis::Estimated }, Counts::default());
         }
@@ -285,11 +308,16 @@ impl Call {
         }
         let likely = self.estimate.likely;
         let output = match kind {
-            OutcomeKind::Ok => likely.output.max(self.relayed.tokens()),
-            _ => self.relayed.tokens(),
+            OutcomeKind::Ok => likely.output.max(self.relayed()),
+            _ => self.relayed(),
         };
         let usage = Usage { input: likely.input, output, ..Usage::default() };
         (Basis::Estimated, counts(endpoint, &usage))
+    }
+
+    /// Tokens that were passed on, never more than were held for.
+    fn relayed(&self) -> u64 {
+        self.relayed.tokens().min(self.estimate.tokens.map_or(u64::MAX, |(_, output)| output))
     }
 }
 

@@ -1,7 +1,12 @@
 //! The request log: one JSON object a line, formatted from records off the data threads.
 
-use crate::record::Record;
+use crate::{
+    limits::{named, usd},
+    record::Record,
+    trace::Recent,
+};
 use std::{
+    collections::HashMap,
     io::{self, Write},
     sync::{
         Arc,
@@ -10,6 +15,7 @@ use std::{
     thread::JoinHandle,
     time::Duration,
 };
+use trestle_counters::{LimitId, WindowId};
 use trestle_dialect::{Attempt, ir::Usage, json::Writer as Json};
 
 /// How often the rings are looked at.
@@ -25,11 +31,15 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts to write what comes through the rings.
-    pub(crate) fn start(rings: Vec<rtrb::Consumer<Record>>, sink: Box<dyn Write + Send>) -> io::Result<Self> {
+    pub(crate) fn start(
+        rings: Vec<rtrb::Consumer<Record>>,
+        sink: Box<dyn Write + Send>,
+        recent: Recent,
+    ) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
         let builder = std::thread::Builder::new().name("request-log".to_owned());
-        let thread = builder.spawn(move || run(rings, sink, &seen))?;
+        let thread = builder.spawn(move || run(rings, sink, (&recent, &seen)))?;
         Ok(Self { stop, thread })
     }
 
@@ -40,13 +50,20 @@ impl Writer {
     }
 }
 
-fn run(mut rings: Vec<rtrb::Consumer<Record>>, mut sink: Box<dyn Write + Send>, stop: &AtomicBool) {
+fn run(
+    mut rings: Vec<rtrb::Consumer<Record>>,
+    mut sink: Box<dyn Write + Send>,
+    (recent, stop): (&Recent, &AtomicBool),
+) {
     let mut lines = Vec::with_capacity(BUFFER);
+    let mut warned = HashMap::new();
     loop {
         let last = stop.load(Relaxed);
         for ring in &mut rings {
             while let Ok(record) = ring.pop() {
                 line(&record, &mut lines);
+                warn(&record, &mut warned);
+                recent.keep(record);
                 if lines.len() >= BUFFER {
                     flush(&mut lines, &mut sink);
                 }
@@ -57,6 +74,23 @@ fn run(mut rings: Vec<rtrb::Consumer<Record>>, mut sink: Box<dyn Write + Send>, 
             return;
         }
         std::thread::sleep(POLL);
+    }
+}
+
+/// Limits whose last warning is remembered.
+const WARNED_MAX: usize = 100_000;
+
+/// Warns once for each percent and window, whatever the thread that came to it.
+fn warn(record: &Record, warned: &mut HashMap<LimitId, (WindowId, u8)>) {
+    for (limit, window, percent) in &record.warnings {
+        if warned.len() >= WARNED_MAX {
+            warned.clear();
+        }
+        let news = (*window, *percent);
+        if warned.insert(limit.id, news).is_none_or(|last| last < news) {
+            let limit = named(limit);
+            tracing::warn!(limit, percent, "a limit has come to a percent at which it warns");
+        }
     }
 }
 
@@ -88,6 +122,13 @@ fn line(record: &Record, out: &mut Vec<u8>) {
     json.bool(record.stream);
     if let Some(usage) = &record.usage {
         cost(&mut json, usage);
+    }
+    if let Some(nano_usd) = record.nano_usd {
+        field(&mut json, "cost_usd", &usd(nano_usd));
+        if record.estimated {
+            json.key("estimated");
+            json.bool(true);
+        }
     }
     number(&mut json, "bytes_in", record.bytes_in);
     number(&mut json, "bytes_out", record.bytes_out);

@@ -1,16 +1,18 @@
 //! Holds what a call to a target may come to, before it is made: all limits or none.
 
 use crate::{
+    Endpoint,
     attempt::{Target, Walk},
     call::Calling,
     cause::{Failed, Next},
-    estimate::{estimate, tokens_within},
+    estimate::{Most, estimate, tokens_within},
     limits::{Reached, Refused},
     pick::Picked,
     upstream::Outgoing,
 };
+use sha2::{Digest, Sha256};
 use std::{rc::Rc, sync::Arc, time::Duration};
-use trestle_config::Limit;
+use trestle_config::{Limit, Measure, Mode};
 
 /// What has to change in a request so that its limits let it through.
 #[derive(Debug)]
@@ -35,6 +37,15 @@ impl From<Failed> for NotReserved {
     }
 }
 
+/// What a provider keeps, as the subject of a counter.
+fn subject(provider: &str, id: &str) -> u128 {
+    let mut digest = Sha256::new_with_prefix(b"trestle results 1\0");
+    digest.update((provider.len() as u64).to_be_bytes());
+    digest.update(provider);
+    digest.update(id);
+    digest.finalize().iter().take(16).fold(0, |subject, byte| subject << 8 | u128::from(*byte))
+}
+
 impl From<Reached> for Failed {
     fn from(reached: Reached) -> Self {
         let mut failed = Self::new(reached.cause, Next::Onward, reached.message);
@@ -47,10 +58,13 @@ impl Walk<'_> {
     /// Holds what a call to the target may come to.
     pub(crate) fn reserve(&mut self, target: &mut Target<'_>) -> Result<(), NotReserved> {
         let config = target.config;
-        let bytes = target.prepared.calls().map(Outgoing::held).sum();
-        let estimate = estimate(self.ask, config, bytes, &target.local.learned);
-        target.estimate = estimate;
         let limits = self.limits.limits_at(&config.provider, target.scope);
+        let strict = |limit: &Arc<Limit>| limit.mode == Mode::Strict && limit.measure == Measure::NanoUsd;
+        let most = limits.iter().any(|(limits, _)| limits.iter().any(strict));
+        let most = if most { Most::Wanted } else { Most::Unasked };
+        let bytes = target.prepared.calls().map(Outgoing::held).sum();
+        let estimate = estimate(self.ask, config, (bytes, most), &target.local.learned);
+        target.estimate = estimate;
         if limits.iter().all(|(limits, _)| limits.is_empty()) {
             return Ok(());
         }
@@ -61,6 +75,7 @@ impl Walk<'_> {
             Ok(()) => return Ok(()),
             Err(refused) => refused,
         };
+        self.flight.limited(&refused);
         let failed = match refused {
             Refused::Reached(reached) => reached.into(),
             Refused::Downgrade(model, limit, _) => {
@@ -103,6 +118,14 @@ impl Walk<'_> {
         picked: &Picked,
         bytes: u64,
     ) -> Result<(), Failed> {
+        if let Endpoint::Stored(_, act) = self.ask.endpoint
+            && act.is_content()
+            && let Some(pin) = &self.ask.pin
+        {
+            let (now_ms, worker) = (self.flight.now_ms(), Rc::clone(&self.flight.worker));
+            let subject = subject(&pin.provider.name, &pin.theirs);
+            self.flight.account.count_once(worker.counting(now_ms, self.timer.left()), subject);
+        }
         let mut estimate = target.estimate;
         let calls = target.prepared.calls().count() as u64;
         if calls > 1 {

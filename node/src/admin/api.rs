@@ -5,7 +5,7 @@ use super::{
     body::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX},
     document, dry_run, entities, keys,
     openapi::{self, Base},
-    revisions, tokens,
+    requests, revisions, tokens,
 };
 use crate::control::Control;
 use axum::{
@@ -58,6 +58,7 @@ fn routes() -> OpenApiRouter<Sources> {
         .routes(routes!(revisions::diff))
         .routes(routes!(revisions::get))
         .routes(routes!(revisions::rollback))
+        .routes(routes!(requests::trace))
         .routes(routes!(audit::list))
         .routes(routes!(dry_run::ask))
         .routes(routes!(tokens::list, tokens::create))

@@ -18,6 +18,7 @@ mod dry_run;
 mod entities;
 mod keys;
 pub(crate) use keys::KeyState;
+mod requests;
 mod revisions;
 mod tokens;
 

@@ -8,8 +8,8 @@ use std::{
 };
 use trestle_config::Limit;
 use trestle_counters::{
-    Actor, Counter, CounterId, Counters, CountersFull, Expired, Leases, LimitId, NodeId, Settled, Subject,
-    Table, counters,
+    Actor, Calendar, Counter, CounterId, Counters, CountersFull, Expired, Leases, LimitId, NodeId, Settled,
+    Subject, Table, Window, WindowId, counters,
 };
 
 /// Counters of all limits together. One takes about 300 bytes; a request whose counter finds no room is answered 503.
@@ -18,6 +18,8 @@ const COUNTERS_MAX: usize = 2_000_000;
 const PERMITS_MAX: usize = 200_000;
 /// Counters that a thread keeps at hand; beyond it begins anew.
 const AT_HAND_MAX: usize = 100_000;
+/// How long it is remembered what was counted once.
+const ONCE_MS: u64 = 60 * 24 * 3600 * 1000;
 /// A lease ends so long after the total limit of its request in time.
 pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(60);
 
@@ -63,6 +65,13 @@ impl Counted {
         self.counters.open(counter_id(limit), &self.table, now_ms)
     }
 
+    /// The counter of something that is counted once: for longer than vendors keep results, which is 30 days.
+    pub(crate) fn open_once(&self, subject: u128, now_ms: u64) -> Result<Arc<Counter>, CountersFull> {
+        let window = Window::rolling(ONCE_MS, 2).unwrap_or(Window::Calendar(Calendar::Day));
+        let id = CounterId { limit: LimitId(0), subject: Subject(subject), window };
+        self.counters.open(id, &self.table, now_ms)
+    }
+
     /// The counter of a limit, if it has counted something.
     pub(crate) fn get(&self, limit: &Limit) -> Option<Arc<Counter>> {
         self.counters.get(&counter_id(limit))
@@ -91,7 +100,11 @@ fn counter_id(limit: &Limit) -> CounterId {
 
 /// What one data thread keeps at hand of the counters.
 #[derive(Debug, Default)]
-pub(crate) struct AtHand(RefCell<HashMap<LimitId, Arc<Counter>>>);
+pub(crate) struct AtHand {
+    counters: RefCell<HashMap<LimitId, Arc<Counter>>>,
+    /// The last warning of a limit, by its window.
+    warned: RefCell<HashMap<LimitId, (WindowId, u8)>>,
+}
 
 impl AtHand {
     /// The counter of a limit.
@@ -101,7 +114,7 @@ impl AtHand {
         limit: &Limit,
         now_ms: u64,
     ) -> Result<Arc<Counter>, CountersFull> {
-        let mut all = self.0.borrow_mut();
+        let mut all = self.counters.borrow_mut();
         // A limit whose window was edited has another counter.
         if let Some(counter) = all.get(&limit.id).filter(|counter| counter.id().window == limit.window) {
             return Ok(Arc::clone(counter));
@@ -112,5 +125,15 @@ impl AtHand {
         }
         all.insert(limit.id, Arc::clone(&counter));
         Ok(counter)
+    }
+
+    /// Whether a warning is due: once for each percent and window on this thread.
+    pub(crate) fn is_news(&self, limit: LimitId, window: WindowId, percent: u8) -> bool {
+        let mut all = self.warned.borrow_mut();
+        if all.len() >= AT_HAND_MAX {
+            all.clear();
+        }
+        let news = (window, percent);
+        all.insert(limit, news).is_none_or(|last| last < news)
     }
 }

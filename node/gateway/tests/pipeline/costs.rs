@@ -55,6 +55,21 @@ async fn a_stream_that_reports_at_its_end_is_reported_though_the_client_leaves_t
 }
 
 #[tokio::test]
+async fn an_estimate_is_never_more_than_was_held() {
+    // One answer costs all of it, and what is sent for it a bit.
+    let bed =
+        Bed::with_ledger(&document("web: { budgets: [{ usd: '0.0001', per: day, mode: strict }] }", ""));
+    let mut body = chat("openai/gpt-4o-mini@+tokens=60+gap_ms=2");
+    body["max_tokens"] = json!(60);
+    let answered = bed.send(CHAT, &WEB, streamed(body)).await;
+    assert_eq!(answered.status, 200);
+    leave_after(answered, r#""content":""#, 55).await;
+    let lines = bed.lines().await;
+    assert_eq!((lines[0].outcome, lines[0].basis), (OutcomeKind::Cancelled, Basis::Estimated));
+    assert!((54..=60).contains(&lines[0].tokens.output), "{lines:?}");
+}
+
+#[tokio::test]
 async fn a_provider_that_cannot_be_reached_costs_nothing() {
     let keys = "web: { budgets: [{ usd: '0.01', per: day, mode: strict }] }";
     let document = document(keys, "").replace("'$A/v1'", "'http://127.0.0.1:9/v1'");
