@@ -5,7 +5,7 @@ use crate::{
     support::{Bed, CHAT, MESSAGES, chat, messages, until},
 };
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use trestle_gateway::Answered;
 use trestle_store::{Basis, Line, OutcomeKind};
 
@@ -229,4 +229,32 @@ async fn what_hangs_beyond_its_time_gives_back_what_it_held() {
     body["model"] = json!("openai/gpt-4o-mini");
     let answer = bed.ask(CHAT, &WEB, body.to_string()).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+/// The only one that waits for a lease: it ends a minute after the time of its request, by a clock that nobody sets.
+#[tokio::test]
+async fn a_request_that_nobody_reads_gives_back_what_it_held_when_its_lease_ends() {
+    let keys = "web: { limits: [{ concurrent: 1 }], budgets: [{ usd: '0.00057', per: day, mode: strict }] }";
+    let bed = Bed::with_ledger(
+        &document(keys, "").replace("settings: {", "settings: { timeouts: { total_ms: 1000 },"),
+    );
+    let mut body = chat("openai/gpt-4o-mini@+tokens=900+gap_ms=20");
+    body["max_tokens"] = json!(900);
+    let unread = bed.send(CHAT, &WEB, streamed(body)).await;
+    assert_eq!(unread.status, 200);
+    let mut small = chat("cheap");
+    small["max_tokens"] = json!(60);
+    assert_eq!(bed.ask(CHAT, &WEB, small.to_string()).await.status, 429, "it runs");
+    let deadline = Instant::now() + Duration::from_secs(100);
+    while bed.gateway.sweep(0) == 0 {
+        assert!(Instant::now() < deadline, "its lease never ends");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(bed.gateway.in_flight(), 1, "it hangs still");
+    assert_eq!(bed.ask(CHAT, &WEB, small.to_string()).await.status, 200);
+    // What it comes to is charged, late as it is, and once.
+    drop(unread);
+    let lines = bed.lines().await;
+    let hung = lines.iter().find(|line| line.outcome == OutcomeKind::Cancelled).unwrap();
+    assert!(hung.nano_usd > 0 && lines.len() == 2, "{lines:?}");
 }
