@@ -20,7 +20,7 @@ fn streamed(mut body: Value) -> String {
 async fn leave_after(mut answered: Answered, text: &str, times: usize) {
     let mut seen = String::new();
     while seen.matches(text).count() < times {
-        let chunk = answered.chunk().await.expect("more").unwrap();
+        let chunk = answered.chunk().await.unwrap().unwrap();
         seen.push_str(&String::from_utf8_lossy(&chunk));
     }
 }
