@@ -24,6 +24,8 @@ pub enum Endpoint {
     Realtime,
     /// The list of models, or one that the path names, in the shape of a dialect's vendor.
     Models(Dialect),
+    /// What the caller may use and has used; the dialect in which our own errors are told.
+    Usage(Dialect),
 }
 
 /// What the first line of a request says.
@@ -107,7 +109,7 @@ impl From<Endpoint> for RequestLine {
 
 impl RequestLine {
     /// The paths that exist, for the 404 that lists them.
-    pub const PATHS: [&'static str; 51] = [
+    pub const PATHS: [&'static str; 52] = [
         "POST /v1/chat/completions",
         "POST /v1/responses",
         "GET, DELETE /v1/responses/{id}",
@@ -152,6 +154,7 @@ impl RequestLine {
         "GET /v1/models/{model}",
         "GET /v1beta/models",
         "GET /v1beta/models/{model}",
+        "GET /v1/usage",
         "the same below /openai, /anthropic, /genai, /bedrock, /cohere, /litellm and /langchain",
         "POST /openai/deployments/{model}/chat/completions",
         "and .../completions, embeddings, images/generations, images/edits, audio/speech, audio/transcriptions, audio/translations",
@@ -189,7 +192,7 @@ impl RequestLine {
         if signable {
             found.target = Some(target.into());
         }
-        let list = matches!(found.endpoint, Endpoint::Models(_) | Endpoint::Realtime);
+        let list = matches!(found.endpoint, Endpoint::Models(_) | Endpoint::Usage(_) | Endpoint::Realtime);
         let (right, name) = if list { (Method::GET, "GET") } else { (Method::POST, "POST") };
         Some(if *method == right { Ok(found) } else { Err(name) })
     }
@@ -284,6 +287,7 @@ fn fixed(path: &str, prefix: Option<Dialect>) -> Option<RequestLine> {
         "rerank" => Endpoint::Pass(Operation::Rerank),
         "realtime" => Endpoint::Realtime,
         "models" => Endpoint::Models(prefix.unwrap_or(Dialect::OpenAiChat)),
+        "usage" => Endpoint::Usage(prefix.unwrap_or(Dialect::OpenAiChat)),
         _ => return None,
     };
     Some(endpoint.into())
@@ -357,7 +361,10 @@ impl Endpoint {
     /// The dialect in which the client speaks here.
     pub(crate) const fn dialect(self) -> Dialect {
         match self {
-            Self::Generate(dialect) | Self::Models(dialect) | Self::Passthrough(dialect) => dialect,
+            Self::Generate(dialect)
+            | Self::Models(dialect)
+            | Self::Usage(dialect)
+            | Self::Passthrough(dialect) => dialect,
             Self::Embed(api) => api.dialect(),
             Self::Pass(operation) => operation.dialect(),
             Self::Stored(stored, _) => stored.dialect(),
@@ -392,6 +399,7 @@ impl Endpoint {
             Self::Passthrough(_) => "passthrough",
             Self::Realtime => Operation::Realtime.name(),
             Self::Models(_) => "models",
+            Self::Usage(_) => "usage",
         }
     }
 
@@ -402,7 +410,7 @@ impl Endpoint {
             Self::Pass(operation) => operation,
             Self::Realtime => Operation::Realtime,
             Self::Stored(stored, _) => Operation::stored(stored),
-            Self::Generate(_) | Self::Models(_) | Self::Passthrough(_) => {
+            Self::Generate(_) | Self::Models(_) | Self::Usage(_) | Self::Passthrough(_) => {
                 Operation::generate(dialect, stream)
             }
         }
@@ -509,6 +517,10 @@ mod tests {
         check(Method::GET, "/v1beta/models", models(Dialect::Gemini));
         check(Method::GET, "/genai/v1beta/models", models(Dialect::Gemini));
         check(Method::GET, "/models", None);
+        check(Method::GET, "/v1/usage", Some(Ok(Endpoint::Usage(Dialect::OpenAiChat).into())));
+        check(Method::GET, "/anthropic/usage", Some(Ok(Endpoint::Usage(Dialect::AnthropicMessages).into())));
+        check(Method::POST, "/openai/v1/usage", Some(Err("GET")));
+        check(Method::GET, "/usage", None);
         for (path, dialect, id) in [
             ("/v1/models/chat", Dialect::OpenAiChat, "chat"),
             ("/v1/models/openai/gpt-4o", Dialect::OpenAiChat, "openai/gpt-4o"),

@@ -9,7 +9,7 @@ use std::{
 use trestle_config::Limit;
 use trestle_counters::{
     Actor, Counter, CounterId, Counters, CountersFull, Expired, Leases, LimitId, NodeId, Settled, Subject,
-    Table, counters,
+    Table, View, counters,
 };
 
 /// Counters of all limits together. One takes about 300 bytes; a request whose counter finds no room is answered 503.
@@ -63,9 +63,9 @@ impl Counted {
         self.counters.open(counter_id(limit), &self.table, now_ms)
     }
 
-    /// The counter of a limit, if it has counted something.
-    pub(crate) fn get(&self, limit: &Limit) -> Option<Arc<Counter>> {
-        self.counters.get(&counter_id(limit))
+    /// What a limit counts now. Nothing is made for a look.
+    pub(crate) fn view(&self, limit: &Limit, now_ms: u64) -> View {
+        self.counters.view(counter_id(limit), &self.table, now_ms)
     }
 
     /// Ends the leases whose time has come, and drops counters that idle.

@@ -99,7 +99,7 @@ pub(crate) const fn owner_word(kind: OwnerKind) -> &'static str {
 }
 
 /// The word for a measure.
-pub(crate) const fn measure_word(measure: Measure) -> &'static str {
+pub const fn measure_word(measure: Measure) -> &'static str {
     match measure {
         Measure::Requests => "requests",
         Measure::InputTokens => "input_tokens",
@@ -131,7 +131,8 @@ fn amount(limit: &Limit, amount: u64) -> String {
 }
 
 /// US dollars with at least two decimals, exactly.
-pub(crate) fn usd(nano: u64) -> String {
+pub fn usd(nano: impl Into<u128>) -> String {
+    let nano = nano.into();
     let text = format!("{}.{:09}", nano / 1_000_000_000, nano % 1_000_000_000);
     let end = text.trim_end_matches('0').len().max(text.len() - 7);
     text.get(..end).unwrap_or(&text).to_owned()

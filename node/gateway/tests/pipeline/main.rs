@@ -26,3 +26,4 @@ mod streams;
 mod support;
 mod transport;
 mod uploads;
+mod usage;
