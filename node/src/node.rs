@@ -93,6 +93,7 @@ async fn serve(
         settled: opened.settled.clone(),
         incarnation: opened.incarnation,
     };
+    let reader = ledger::Reader::new(opened.ledger.clone());
     let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
     let keeper =
         ledger::Keeper::start(opened, gateway.clone()).context("cannot start the ledger's thread")?;
@@ -101,7 +102,7 @@ async fn serve(
     let reload = Reload::install(control.clone(), tls.clone())?;
     let (drain, draining) = watch::channel(false);
     let health = Health::new(gateway.clone(), draining.clone());
-    let admin = Admin::new(recorder, gateway.clone(), health.clone(), control.clone());
+    let admin = Admin::new(recorder, gateway.clone(), health.clone(), control.clone(), reader);
     let front = Arc::new(Front {
         gateway: gateway.clone(),
         tls,
