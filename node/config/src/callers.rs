@@ -32,6 +32,8 @@ pub struct Caller {
     pub disabled: bool,
     /// What a target cannot be told is refused.
     pub strict: bool,
+    /// It may ask why its requests went as they did.
+    pub trace: bool,
     /// Refused from then on.
     pub expires_at: Option<SystemTime>,
     /// The customer that it belongs to, by itself or through its team.

@@ -7,30 +7,30 @@ mod cloud;
 mod credential;
 mod group;
 mod limit;
-mod limits;
 mod names;
 mod owner;
 mod provider;
 mod secret;
 mod target;
+mod times;
 
 pub use owner::Membership;
 pub use secret::is_masked;
 
 use crate::{
-    AtLimit, Caller, CallerKey, Derived, Difference, Document, Kind, MockSettings, OwnerKind, Problem,
+    AtLimit, Caller, CallerKey, Derived, Difference, Document, Kind, Limit, MockSettings, OwnerKind, Problem,
     Problems, ProviderConfig, Settings, Snapshot, entity::collect, load::all_problems, parse::document,
     path::Path, problem::Findings,
 };
 use caller::Known;
 use group::Named;
-use limits::Defaults;
 use names::Names;
 use owner::Owners;
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
 };
+use times::Defaults;
 
 /// Where secrets come from: the caller does the I/O. Errors are public text that names what was asked for and why it
 /// cannot be had, without the secret.
@@ -68,17 +68,14 @@ pub fn compile(document: &Document, revision: u64, secrets: &dyn Secrets) -> Res
     let base = Document {
         providers: document.providers.clone(),
         models: document.models.clone(),
-        customers: document.customers.clone(),
-        teams: document.teams.clone(),
-        users: document.users.clone(),
-        keys: BTreeMap::new(),
         catalog: document.catalog.clone(),
         settings: document.settings.clone(),
+        ..Document::default()
     };
     let mut made = Compilation { base: Arc::new(base), ..Compilation::default() };
     let mut findings = Findings::default();
     made.compile_targets(secrets, &mut findings);
-    made.compile_owners(&mut findings);
+    made.set_owners(document, &mut findings);
     made.compile_callers(&document.keys, secrets, &mut findings);
     made.snapshot.revision = revision;
     findings.warnings.extend(made.nobody());
@@ -90,9 +87,9 @@ pub fn compile(document: &Document, revision: u64, secrets: &dyn Secrets) -> Res
 /// little and shares what neither changes.
 #[derive(Debug, Clone, Default)]
 pub struct Compilation {
-    /// The document without its keys.
+    /// The document without its keys and whom they belong to.
     base: Arc<Document>,
-    owners: Arc<Owners>,
+    owners: Owners,
     snapshot: Snapshot,
     /// Callers whose key could not be had, by name: nobody can be one of them, but what they refer to must be there.
     left_out: Arc<BTreeMap<Box<str>, Arc<Caller>>>,
@@ -111,7 +108,7 @@ impl Compilation {
         &self.snapshot
     }
 
-    /// The document without its keys.
+    /// The document without its keys and whom they belong to.
     pub fn base(&self) -> &Document {
         &self.base
     }
@@ -150,25 +147,23 @@ impl Compilation {
                 Kind::Key => {}
             }
         }
-        if targets || owners {
-            self.change_base(set, changes);
-        }
         if targets {
+            self.change_base(set, changes);
             self.compile_targets(secrets, &mut findings);
         }
-        if targets || owners {
-            // Of these, too, limits may name a model.
-            self.compile_owners(&mut findings);
-        }
         // All first: two keys may have changed places.
-        for change in changes.iter().filter(|change| change.kind() == Kind::Key) {
-            self.remove(change.id());
-        }
-        if owners {
-            self.join_again(changes, &mut findings);
+        for change in changes {
+            match change.kind() {
+                Kind::Key => self.remove(change.id()),
+                kind => self.owners.remove(kind, change.id()),
+            }
         }
         if targets {
-            self.check_callers(&mut findings);
+            self.check_references(&mut findings);
+        }
+        if owners {
+            self.set_owners(set, &mut findings);
+            self.join_again(changes, &mut findings);
         }
         self.compile_callers(&set.keys, secrets, &mut findings);
         findings.warnings()
@@ -204,23 +199,17 @@ impl Compilation {
                 (Difference::Removed(_, id), Kind::Catalog) => drop(base.catalog.remove(id)),
                 (Difference::Removed(..), Kind::Settings) => base.settings = Settings::default(),
                 (Difference::Set(_), Kind::Settings) => base.settings = set.settings.clone(),
-                (Difference::Removed(_, id), Kind::Customer) => drop(base.customers.remove(id)),
-                (Difference::Removed(_, id), Kind::Team) => drop(base.teams.remove(id)),
-                (Difference::Removed(_, id), Kind::User) => drop(base.users.remove(id)),
-                (Difference::Set(_), _) | (_, Kind::Key) => {}
+                (Difference::Set(_), _) | (_, Kind::Customer | Kind::Team | Kind::User | Kind::Key) => {}
             }
         }
         base.providers.extend(set.providers.clone());
         base.models.extend(set.models.clone());
-        base.customers.extend(set.customers.clone());
-        base.teams.extend(set.teams.clone());
-        base.users.extend(set.users.clone());
         base.catalog.extend(set.catalog.clone());
     }
 
     fn compile_targets(&mut self, secrets: &dyn Secrets, findings: &mut Findings) {
         let root = Path::Root;
-        let defaults = limits::settings(&self.base.settings, &root.member("settings"), findings);
+        let defaults = times::settings(&self.base.settings, &root.member("settings"), findings);
         let names = Names::of(&self.base);
         let providers = providers(&self.base, (&defaults, &names), secrets, findings);
         let catalog = catalog::compile(&self.base, secrets, findings);
@@ -228,6 +217,10 @@ impl Compilation {
         let Named { groups, patterns, direct } = group::compile(&known, &names, findings);
         let providers = providers.into_values().flatten().map(|provider| (provider.name.clone(), provider));
         self.snapshot.derived = derived(secrets);
+        let proxies = root.member("settings");
+        let proxies = proxies.member("trusted_proxies");
+        self.snapshot.trusted_proxies =
+            access::networks(&self.base.settings.trusted_proxies, &proxies, findings).into();
         self.snapshot.settings = self.base.settings.clone();
         self.snapshot.providers = Arc::new(providers.collect());
         self.snapshot.groups = Arc::new(groups);
@@ -255,8 +248,9 @@ impl Compilation {
         }
     }
 
-    fn compile_owners(&mut self, findings: &mut Findings) {
-        self.owners = Arc::new(Owners::compile(&self.base, &Names::of(&self.base), findings));
+    fn set_owners(&mut self, set: &Document, findings: &mut Findings) {
+        self.owners.set(set, &Names::of(&self.base), findings);
+        self.owners.check(findings);
     }
 
     fn remove(&mut self, key: &str) {
@@ -298,28 +292,35 @@ impl Compilation {
         }
     }
 
-    /// Checks that the providers and models that limits of keys name are still there.
-    fn check_callers(&self, findings: &mut Findings) {
+    /// Checks that the providers and models that limits name are still there: those of what has not changed itself.
+    fn check_references(&self, findings: &mut Findings) {
         let names = Names::of(&self.base);
-        let root = Path::Root;
-        let root = root.member(Kind::Key.name());
         let mut found = Findings::default();
+        let mut check = |limit: &Limit, path: &Path<'_>| {
+            if let AtLimit::Downgrade(to) = &limit.at_limit
+                && names.meaning(to).is_none()
+            {
+                let why = limit::unknown(to, &names);
+                found.problem(path, format!("downgrades by its limit `{}`: {why}", limit.name));
+            }
+        };
+        let root = Path::Root;
+        for (kind, name, limit) in self.owners.limits() {
+            check(limit, &root.member(kind.name()).member(name));
+        }
+        let keys = root.member(Kind::Key.name());
         for caller in self.all_callers() {
-            let path = root.member(&caller.name);
+            let path = keys.member(&caller.name);
+            let at_providers = caller.provider_limits.iter().flat_map(|(_, limits)| limits.iter());
+            let own = caller.limits.iter().filter(|limit| limit.owner.kind == OwnerKind::Key);
+            own.chain(at_providers).for_each(|limit| check(limit, &path));
+        }
+        for caller in self.all_callers() {
+            let path = keys.member(&caller.name);
             for (provider, _) in caller.provider_limits.iter() {
                 if !names.providers.contains(&**provider) {
                     let path = path.member("provider_limits");
                     found.problem(&path.member(provider), caller::no_provider(provider, &names));
-                }
-            }
-            let at_providers = caller.provider_limits.iter().flat_map(|(_, limits)| limits.iter());
-            let own = caller.limits.iter().filter(|limit| limit.owner.kind == OwnerKind::Key);
-            for limit in own.chain(at_providers) {
-                if let AtLimit::Downgrade(to) = &limit.at_limit
-                    && names.meaning(to).is_none()
-                {
-                    let why = limit::unknown(to, &names);
-                    found.problem(&path, format!("downgrades by its limit `{}`: {why}", limit.name));
                 }
             }
         }

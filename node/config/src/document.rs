@@ -278,6 +278,9 @@ pub struct CallerKey {
     /// What a target cannot be told is refused, and not left out and named.
     #[serde(default)]
     pub strict: bool,
+    /// It may ask with `x-trestle-trace: true` why its requests went as they did.
+    #[serde(default)]
+    pub trace: bool,
     /// Words to find it by, and by which what it uses is told apart.
     #[serde(default)]
     pub tags: Vec<String>,
@@ -329,6 +332,7 @@ impl fmt::Debug for CallerKey {
             .field("expires_at", &self.expires_at)
             .field("previous", &self.previous)
             .field("strict", &self.strict)
+            .field("trace", &self.trace)
             .field("tags", &self.tags)
             .field("team", &self.team)
             .field("customer", &self.customer)
@@ -370,6 +374,9 @@ pub struct Settings {
     pub catalog: Option<String>,
     /// Most targets that one request may try.
     pub attempts_max: u32,
+    /// Proxies in front of the gateway whose `x-forwarded-for` says from where a request comes: addresses and networks.
+    /// Only for `ip_allow` of keys.
+    pub trusted_proxies: Vec<String>,
     /// What happens to a stream when its client leaves.
     pub on_disconnect: OnDisconnect,
     /// Limits in time where a provider or target says nothing.
@@ -392,6 +399,7 @@ impl Default for Settings {
             media_bytes_max: 20_000_000,
             catalog: None,
             attempts_max: 8,
+            trusted_proxies: Vec::new(),
             on_disconnect: OnDisconnect::default(),
             timeouts: Timeouts::default(),
             retries: Retries::default(),

@@ -1,6 +1,6 @@
 //! What requests read: compiled, immutable, cheap to look things up in.
 
-use crate::{Callers, Limits, MockFaults, OnDisconnect, Passthrough, Settings, Strategy};
+use crate::{Callers, Limits, MockFaults, Network, OnDisconnect, Passthrough, Settings, Strategy};
 use http::{HeaderName, HeaderValue};
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use trestle_catalog::{Catalog, Model};
@@ -14,6 +14,8 @@ pub struct Snapshot {
     pub revision: u64,
     /// What holds for all requests.
     pub settings: Settings,
+    /// Proxies that are believed from where a request comes.
+    pub trusted_proxies: Arc<[Network]>,
     /// By name, `mock` among them.
     pub providers: Arc<HashMap<Box<str>, Arc<ProviderConfig>>>,
     /// By the name that clients ask for.

@@ -50,12 +50,15 @@ fn add<T>(models: &mut Vec<T>, model: T, param: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What one request of a batch used, from its line in the results; `None` where that does not say.
-pub fn line_usage(line: &[u8]) -> Option<Usage> {
+/// What one request of a batch used and which model answered it, from its line in the results; `None` where that does not
+/// say.
+pub fn line_usage(line: &[u8]) -> Option<(String, Usage)> {
     let line = Raw::parse(line).ok()?;
     let of = |dialect, answer: Raw<'_>| {
         let codec = outbound(dialect);
-        codec.usage(answer.get(codec.usage_member())?)
+        let usage = codec.usage(answer.get(codec.usage_member())?)?;
+        let model = answer.get("model").and_then(Raw::string).unwrap_or_default();
+        Some((model.into_owned(), usage))
     };
     if let Some(message) = line.get("result").and_then(|result| result.get("message")) {
         return of(Dialect::AnthropicMessages, message);

@@ -6,12 +6,17 @@ use crate::{
     limits::{Reached, Refused, Scope},
 };
 use std::{net::IpAddr, rc::Rc, sync::Arc, time::Duration};
-use trestle_config::{Caller, Limit, Limits, ProviderConfig, ResolvedTarget, Snapshot};
+use trestle_config::{Caller, Limit, Limits, Network, ProviderConfig, ResolvedTarget, Snapshot};
 use trestle_dialect::{Refusal, RefusalKind};
 
 /// Checks from where a caller asks, and whether its request has the headers that it must have.
-pub(crate) fn access(caller: &Caller, peer: Option<IpAddr>, headers: &Headers) -> Result<(), Refusal> {
-    if peer.is_some_and(|peer| !caller.allows_address(peer)) {
+pub(crate) fn access(
+    snapshot: &Snapshot,
+    caller: &Caller,
+    (peer, headers): (Option<IpAddr>, &Headers),
+) -> Result<(), Refusal> {
+    let from = peer.map(|peer| origin(&snapshot.trusted_proxies, peer, headers));
+    if from.is_some_and(|from| !caller.allows_address(from)) {
         let message = "this key may not be used from the address that the request comes from";
         return Err(Refusal::new(RefusalKind::Forbidden, message));
     }
@@ -22,6 +27,25 @@ pub(crate) fn access(caller: &Caller, peer: Option<IpAddr>, headers: &Headers) -
         }
         None => Ok(()),
     }
+}
+
+/// From where a request comes: behind proxies that are trusted, the last address that none of them has, as they add what
+/// they see at the end of `x-forwarded-for`.
+fn origin(trusted: &[Network], peer: IpAddr, headers: &Headers) -> IpAddr {
+    let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(address));
+    if !is_trusted(peer) {
+        return peer;
+    }
+    let hops = headers.text("x-forwarded-for").unwrap_or_default();
+    let mut from = peer;
+    for hop in hops.rsplit(',') {
+        let Ok(address) = hop.trim().parse() else { break };
+        from = address;
+        if !is_trusted(from) {
+            break;
+        }
+    }
+    from
 }
 
 /// The limits of a request that do not depend on where it goes: of its caller, and of the name that it asks for.
@@ -78,6 +102,34 @@ pub(crate) fn refusal(refused: &Refused) -> Refusal {
         None => {
             let message = "too many limits or requests are counted at once: try again shortly";
             Refusal::new(RefusalKind::Overloaded, message)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderMap;
+
+    #[test]
+    fn only_trusted_proxies_are_believed() {
+        let trusted = [Network::parse("10.0.0.0/8").unwrap()];
+        for (peer, hops, from) in [
+            ("192.0.2.1", Some("198.51.100.7"), "192.0.2.1"),
+            ("10.0.0.1", None, "10.0.0.1"),
+            ("10.0.0.1", Some("198.51.100.7"), "198.51.100.7"),
+            // What a client writes itself stands in front of what the proxy saw.
+            ("10.0.0.1", Some("203.0.113.9, 198.51.100.7"), "198.51.100.7"),
+            ("10.0.0.1", Some("198.51.100.7, 10.0.0.2"), "198.51.100.7"),
+            ("10.0.0.1", Some("2001:db8::1"), "2001:db8::1"),
+            ("10.0.0.1", Some("unknown"), "10.0.0.1"),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.extend(
+                hops.map(|hops| (http::HeaderName::from_static("x-forwarded-for"), hops.parse().unwrap())),
+            );
+            let found = origin(&trusted, peer.parse().unwrap(), &Headers::Map(headers));
+            assert_eq!(found, from.parse::<IpAddr>().unwrap(), "{peer} {hops:?}");
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     flight::Flight,
     limits,
     record::{self, Outcome},
+    trace,
     worker::Worker,
 };
 use bytes::Bytes;
@@ -32,6 +33,7 @@ const ATTEMPTS: HeaderName = HeaderName::from_static("x-trestle-attempts");
 const DROPPED: HeaderName = HeaderName::from_static("x-trestle-dropped");
 const COST: HeaderName = HeaderName::from_static("x-trestle-cost-usd");
 const CLAMPED: HeaderName = HeaderName::from_static("x-trestle-clamped");
+const TRACE: HeaderName = HeaderName::from_static("x-trestle-trace");
 const DOWNGRADED: HeaderName = HeaderName::from_static("x-trestle-downgraded");
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
 static NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
@@ -105,6 +107,9 @@ fn limited(flight: &Flight, headers: &mut HeaderMap) {
     }
     if let Some(model) = &record.downgraded {
         set(headers, DOWNGRADED, model);
+    }
+    if record.traced {
+        set(headers, TRACE, &trace::in_ascii(&trace::trace(record, &flight.account)));
     }
     let now_ms = flight.now_ms();
     let left = flight.account.left(now_ms);

@@ -36,6 +36,8 @@ pub(crate) struct Call {
     bytes: u64,
     /// What the provider reported.
     usage: Option<Usage>,
+    /// What that costs, where it is not to be reckoned of it: results of a batch, each with its own model.
+    nano_usd: Option<u64>,
     /// Its status, once it has answered.
     status: u16,
     /// The request has gone out, at least in part.
@@ -109,6 +111,7 @@ impl Flight {
             service_tier: service_tier.map(Into::into),
             bytes,
             usage: None,
+            nano_usd: None,
             status: 0,
             sent: false,
             relayed: Relayed::default(),
@@ -148,7 +151,7 @@ impl Flight {
             credential: &picked.credential.name,
             vendor_model: &target.model,
             operation: self.record.endpoint.name(),
-            batch: false,
+            batch: matches!(self.record.endpoint, Endpoint::Stored(_, act) if act.is_content()),
             service_tier: service_tier.unwrap_or_default(),
             price_version: target.known.as_ref().map_or(0, |known| known.price_version),
             tokens: Tokens { input: likely.input, output: likely.output, ..Tokens::default() },
@@ -186,12 +189,33 @@ impl Flight {
         }
     }
 
+    /// What the requests of a batch used, by the model that answered. It counts the first time that its results pass.
+    pub(crate) fn batch(&mut self, used: Vec<(String, Usage)>) {
+        if used.is_empty() || !self.account.count() {
+            return;
+        }
+        let Some(call) = &mut self.call else { return };
+        let (provider, snapshot) = (&call.target.provider, self.worker.snapshot());
+        let terms = Terms { service: Some("batch"), variant: None };
+        let (mut nano_usd, mut all) = (0_u64, Usage::default());
+        for (model, usage) in used {
+            if let Some(known) = snapshot.catalog.find(&provider.vendor, &model) {
+                nano_usd = nano_usd
+                    .saturating_add(known.price.cost_on(&terms, &counts(self.record.endpoint, &usage)));
+            }
+            all = all.plus(usage);
+        }
+        call.nano_usd = Some(nano_usd);
+        self.usage(all);
+    }
+
     /// Ends the call that runs, if one does: its line is written, its limits are told.
     pub(crate) fn end_call(&mut self, kind: OutcomeKind) {
         let Some(mut call) = self.call.take() else { return };
         let (basis, counts) = call.came_to(self.record.endpoint, kind);
         let terms = Terms { service: call.service_tier.as_deref(), variant: None };
-        let nano_usd = call.target.known.as_ref().map_or(0, |known| known.price.cost_on(&terms, &counts));
+        let reckoned = || call.target.known.as_ref().map_or(0, |known| known.price.cost_on(&terms, &counts));
+        let nano_usd = call.nano_usd.unwrap_or_else(reckoned);
         let (input, output) = sides(&counts);
         let spent = Spent { input, output, nano_usd };
         if basis == Basis::Reported && (input, output) != (0, 0) {

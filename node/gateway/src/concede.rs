@@ -39,6 +39,13 @@ pub(crate) struct Conceding<'a> {
 impl Conceding<'_> {
     /// Lets it in, and walks to its answer.
     pub(crate) async fn walk(mut self) -> Walked {
+        self.flight.record.left_out = std::mem::take(&mut self.ask.left_out);
+        let walked = self.run().await;
+        self.flight.record.plan = self.plan;
+        walked
+    }
+
+    async fn run(&mut self) -> Walked {
         let model = self.ask.model.clone();
         let mut limits = OfRequest::new(self.snapshot, self.flight.record.caller.as_ref(), &model);
         let (mut admitted, mut from) = (false, 0);

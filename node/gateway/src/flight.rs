@@ -100,6 +100,7 @@ impl Flight {
         let empty = Record::new(0, self.record.endpoint, self.record.at);
         let mut record = std::mem::replace(&mut self.record, empty);
         record.total = self.started.elapsed();
+        record.account = std::mem::take(&mut self.account);
         seat.shard.settle(&record, &self.gaps);
         self.worker.log(record);
         // Last, so that who sees that nothing flies sees all that was settled.

@@ -7,6 +7,7 @@ use crate::{
     realtime::Sessions,
     state::{ProviderState, lock},
     thread::{self, Job, Seat},
+    trace::Recent,
     worker::{Worker, WorkerParts},
 };
 use arc_swap::ArcSwap;
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     /// What limits count.
     pub(crate) counted: Counted,
+    /// The last requests, for who asks about one.
+    pub(crate) recent: Recent,
     providers: Mutex<HashMap<Box<str>, Arc<ProviderState>>>,
 }
 
@@ -168,6 +171,7 @@ impl Gateway {
             keeper: Keeper::default(),
             sessions: Sessions::default(),
             counted: Counted::new(count, options.incarnation, &options.settled),
+            recent: Recent::default(),
             providers: Mutex::default(),
         });
         shared.keep_credentials(&shared.snapshot.load());
@@ -191,7 +195,8 @@ impl Gateway {
             let builder = std::thread::Builder::new().name(format!("data-{index}"));
             running.threads.push(builder.spawn(move || thread::run(parts, jobs, stopped))?);
         }
-        running.writer = options.log.map(|sink| log::Writer::start(rings, sink)).transpose()?;
+        running.writer =
+            options.log.map(|sink| log::Writer::start(rings, sink, shared.recent.clone())).transpose()?;
         Ok(Self { shared, running: Arc::new(Mutex::new(running)) })
     }
 
@@ -234,6 +239,11 @@ impl Gateway {
     /// Limits of the document with what they count at a time (unix milliseconds). It looks at all of them.
     pub fn limits(&self, asked: &LimitsAsked<'_>, now_ms: u64) -> LimitPage {
         limits::page(&self.shared.snapshot.load(), &self.shared.counted, asked, now_ms)
+    }
+
+    /// Why a request went as it did, as JSON; `None` where it is not among the last that were logged.
+    pub fn trace(&self, request_id: u128) -> Option<Vec<u8>> {
+        self.shared.recent.trace(request_id)
     }
 
     /// Requests that run now.

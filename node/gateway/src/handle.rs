@@ -50,7 +50,9 @@ pub(crate) async fn handle(
         Err(refusal) => return answer::refusal(flight, &refusal),
     };
     let said = signed.as_ref().map(|signed| signed.caller()).or(flight.record.caller.as_deref());
-    if let Some(Err(refusal)) = said.map(|caller| access(caller, line.peer, &headers)) {
+    flight.record.traced =
+        said.is_some_and(|caller| caller.trace) && headers.get("x-trestle-trace") == Some(b"true");
+    if let Some(Err(refusal)) = said.map(|caller| access(&snapshot, caller, (line.peer, &headers))) {
         return answer::refusal(flight, &refusal);
     }
     if endpoint == Endpoint::Realtime {

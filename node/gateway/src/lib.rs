@@ -66,6 +66,7 @@ mod upstream;
 mod log;
 mod metrics;
 mod mock;
+mod trace;
 
 // Calls from inside of the process, and what would be done with one.
 mod client;

@@ -1,6 +1,6 @@
 //! The request log: one JSON object a line, formatted from records off the data threads.
 
-use crate::record::Record;
+use crate::{limits::usd, record::Record, trace::Recent};
 use std::{
     io::{self, Write},
     sync::{
@@ -25,11 +25,15 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts to write what comes through the rings.
-    pub(crate) fn start(rings: Vec<rtrb::Consumer<Record>>, sink: Box<dyn Write + Send>) -> io::Result<Self> {
+    pub(crate) fn start(
+        rings: Vec<rtrb::Consumer<Record>>,
+        sink: Box<dyn Write + Send>,
+        recent: Recent,
+    ) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
         let builder = std::thread::Builder::new().name("request-log".to_owned());
-        let thread = builder.spawn(move || run(rings, sink, &seen))?;
+        let thread = builder.spawn(move || run(rings, sink, (&recent, &seen)))?;
         Ok(Self { stop, thread })
     }
 
@@ -40,13 +44,18 @@ impl Writer {
     }
 }
 
-fn run(mut rings: Vec<rtrb::Consumer<Record>>, mut sink: Box<dyn Write + Send>, stop: &AtomicBool) {
+fn run(
+    mut rings: Vec<rtrb::Consumer<Record>>,
+    mut sink: Box<dyn Write + Send>,
+    (recent, stop): (&Recent, &AtomicBool),
+) {
     let mut lines = Vec::with_capacity(BUFFER);
     loop {
         let last = stop.load(Relaxed);
         for ring in &mut rings {
             while let Ok(record) = ring.pop() {
                 line(&record, &mut lines);
+                recent.keep(record);
                 if lines.len() >= BUFFER {
                     flush(&mut lines, &mut sink);
                 }
@@ -88,6 +97,13 @@ fn line(record: &Record, out: &mut Vec<u8>) {
     json.bool(record.stream);
     if let Some(usage) = &record.usage {
         cost(&mut json, usage);
+    }
+    if let Some(nano_usd) = record.nano_usd {
+        field(&mut json, "cost_usd", &usd(nano_usd));
+        if record.estimated {
+            json.key("estimated");
+            json.bool(true);
+        }
     }
     number(&mut json, "bytes_in", record.bytes_in);
     number(&mut json, "bytes_out", record.bytes_out);

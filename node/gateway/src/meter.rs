@@ -76,8 +76,8 @@ pub(crate) enum Tap {
     Lines {
         /// What is there of the present one; none of one that is too long.
         line: Option<Vec<u8>>,
-        /// All together.
-        used: Option<Usage>,
+        /// All together, by the model that answered.
+        used: Vec<(String, Usage)>,
     },
     /// Events; without a reader they are not understood any more.
     Events {
@@ -93,7 +93,7 @@ pub(crate) enum Tap {
 impl From<Meter> for Tap {
     fn from(meter: Meter) -> Self {
         if let Meter::Lines = meter {
-            return Self::Lines { line: Some(Vec::new()), used: None };
+            return Self::Lines { line: Some(Vec::new()), used: Vec::new() };
         }
         let pictures = meter.pictures().map(Box::new);
         Self::Tail { meters: SmallVec::from_iter([meter]), tail: VecDeque::new(), pictures }
@@ -165,9 +165,7 @@ impl Tap {
     pub(crate) fn end(&mut self, flight: &mut Flight) {
         if let Self::Lines { line, used } = self {
             add(used, line.as_deref());
-            if let Some(used) = *used {
-                flight.usage(used);
-            }
+            flight.batch(std::mem::take(used));
         }
         if let Self::Tail { meters, tail, pictures } = self {
             let tail: Vec<u8> = tail.iter().flatten().copied().collect();
@@ -181,10 +179,17 @@ impl Tap {
     }
 }
 
+/// Models of one batch that are told apart; what others used is taken for the first one's.
+const MODELS_MAX: usize = 256;
+
 /// Adds what a line says, if it says something.
-fn add(used: &mut Option<Usage>, line: Option<&[u8]>) {
-    if let Some(more) = line.and_then(line_usage) {
-        *used = Some(used.unwrap_or_default().plus(more));
+fn add(used: &mut Vec<(String, Usage)>, line: Option<&[u8]>) {
+    let Some((model, more)) = line.and_then(line_usage) else { return };
+    let full = used.len() >= MODELS_MAX;
+    let known = used.iter().position(|(known, _)| full || *known == model);
+    match known.and_then(|at| used.get_mut(at)) {
+        Some((_, usage)) => *usage = usage.plus(more),
+        None => used.push((model, more)),
     }
 }
 

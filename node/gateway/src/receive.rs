@@ -8,6 +8,7 @@ use crate::{
     headers::Headers,
     intake::Intake,
     kept::{Ids, Pin},
+    route::LeftOut,
     signed::Signed,
     tail::Tail,
     upload::{self, Upload},
@@ -55,6 +56,8 @@ pub(crate) struct Ask {
     pub(crate) ids: Option<Arc<Ids>>,
     /// The only route that can serve it.
     pub(crate) pin: Option<Pin>,
+    /// Targets that it does not go to.
+    pub(crate) left_out: Vec<LeftOut>,
     /// What changes in a body that makes something to keep.
     pub(crate) edits: Edits,
     /// The file in a form, where it is not sent as it came.
@@ -161,6 +164,7 @@ impl Ask {
             item: None,
             ids: None,
             pin: None,
+            left_out: Vec::new(),
             edits: Edits::default(),
             file: None,
             embeds: None,

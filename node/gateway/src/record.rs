@@ -1,6 +1,10 @@
 //! What one request did: the source of its log line and its metrics.
 
-use crate::Endpoint;
+use crate::{
+    Endpoint,
+    limits::Account,
+    route::{LeftOut, Plan},
+};
 use std::{
     sync::Arc,
     time::{Duration, SystemTime},
@@ -54,7 +58,7 @@ pub(crate) fn hex(id: u128) -> [u8; 32] {
 }
 
 /// What one request did.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Record {
     /// Ours; 128 random bits.
     pub(crate) id: u128,
@@ -70,6 +74,12 @@ pub(crate) struct Record {
     pub(crate) model: Box<str>,
     /// Who answered, or was tried last.
     pub(crate) target: Option<Arc<TargetConfig>>,
+    /// Where it could go, in order.
+    pub(crate) plan: Plan,
+    /// Where it could not.
+    pub(crate) left_out: Vec<LeftOut>,
+    /// Its limits.
+    pub(crate) account: Account,
     /// Every try.
     pub(crate) attempts: Vec<Attempt>,
     /// The status that the client got.
@@ -90,6 +100,8 @@ pub(crate) struct Record {
     pub(crate) clamped: Option<Box<(String, u64)>>,
     /// The model that a limit sent the request to.
     pub(crate) downgraded: Option<Box<str>>,
+    /// The client gets the trace.
+    pub(crate) traced: bool,
     /// Bytes of the request's body.
     pub(crate) bytes_in: u64,
     /// Bytes of the answer's body.
@@ -125,6 +137,9 @@ impl Record {
             caller: None,
             model: Box::default(),
             target: None,
+            plan: Plan::new(),
+            left_out: Vec::new(),
+            account: Account::default(),
             attempts: Vec::new(),
             status: 0,
             outcome: Outcome::default(),
@@ -135,6 +150,7 @@ impl Record {
             estimated: false,
             clamped: None,
             downgraded: None,
+            traced: false,
             bytes_in: 0,
             bytes_out: 0,
             events: 0,

@@ -1,6 +1,7 @@
 //! Holds what a call to a target may come to, before it is made: all limits or none.
 
 use crate::{
+    Endpoint,
     attempt::{Target, Walk},
     call::Calling,
     cause::{Failed, Next},
@@ -9,6 +10,7 @@ use crate::{
     pick::Picked,
     upstream::Outgoing,
 };
+use sha2::{Digest, Sha256};
 use std::{rc::Rc, sync::Arc};
 use trestle_config::Limit;
 
@@ -27,6 +29,15 @@ pub(crate) enum NotReserved {
     Failed(Failed),
     /// They would have, for another request.
     Change(Change),
+}
+
+/// What a provider keeps, as the subject of a counter.
+fn subject(provider: &str, id: &str) -> u128 {
+    let mut digest = Sha256::new_with_prefix(b"trestle results 1\0");
+    digest.update((provider.len() as u64).to_be_bytes());
+    digest.update(provider);
+    digest.update(id);
+    digest.finalize().iter().take(16).fold(0, |subject, byte| subject << 8 | u128::from(*byte))
 }
 
 impl From<Reached> for Failed {
@@ -81,6 +92,14 @@ impl Walk<'_> {
         picked: &Picked,
         bytes: u64,
     ) -> Result<(), Failed> {
+        if let Endpoint::Stored(_, act) = self.ask.endpoint
+            && act.is_content()
+            && let Some(pin) = &self.ask.pin
+        {
+            let (now_ms, worker) = (self.flight.now_ms(), Rc::clone(&self.flight.worker));
+            let subject = subject(&pin.provider.name, &pin.theirs);
+            self.flight.account.count_once(worker.counting(now_ms, self.timer.left()), subject);
+        }
         let mut estimate = target.estimate;
         let calls = target.prepared.calls().count() as u64;
         if calls > 1 {

@@ -25,7 +25,12 @@ pub(crate) fn plan(
     pin(snapshot, caller, ask)?;
     match &ask.pin {
         Some(pin) => pinned(snapshot, caller, (&ask.model, pin), chance),
-        None => route(snapshot, caller, (&ask.model, ask.fallbacks.as_deref()), chance),
+        None => {
+            let asked = (&*ask.model, ask.fallbacks.as_deref());
+            let (plan, left_out) = route(snapshot, caller, asked, chance)?;
+            ask.left_out = left_out;
+            Ok(plan)
+        }
     }
 }
 
@@ -36,7 +41,7 @@ pub(crate) fn of_model(
     model: &str,
     chance: &mut dyn FnMut() -> f64,
 ) -> Result<Plan, Refusal> {
-    route(snapshot, caller, (model, None), chance)
+    route(snapshot, caller, (model, None), chance).map(|(plan, _)| plan)
 }
 
 /// The one target of a model at the provider that a request is pinned to, wherever in a group it stands.
@@ -46,7 +51,7 @@ fn pinned(
     (model, pin): (&str, &Pin),
     chance: &mut dyn FnMut() -> f64,
 ) -> Result<Plan, Refusal> {
-    let mut draft = Draft { caller, only: Some(&pin.provider.name), plan: Vec::new(), refused: None };
+    let mut draft = Draft { only: Some(&pin.provider.name), ..Draft::new(caller) };
     draft.add(&resolve(snapshot, model, "model")?, true, chance);
     draft.plan.truncate(1);
     match &draft.refused {
@@ -56,15 +61,15 @@ fn pinned(
     }
 }
 
-/// Makes the plan for a model name and the fallbacks that the client named. Those replace the fallbacks of a group;
-/// its targets stay.
+/// Makes the plan for a model name and the fallbacks that the client named, and says what is not in it. Those replace the
+/// fallbacks of a group; its targets stay.
 fn route(
     snapshot: &Snapshot,
     caller: Option<&Caller>,
     (model, fallbacks): (&str, Option<&[String]>),
     chance: &mut dyn FnMut() -> f64,
-) -> Result<Plan, Refusal> {
-    let mut draft = Draft { caller, only: None, plan: Vec::new(), refused: None };
+) -> Result<(Plan, Vec<LeftOut>), Refusal> {
+    let mut draft = Draft::new(caller);
     let resolved = resolve(snapshot, model, "model")?;
     draft.add(&resolved, fallbacks.is_none(), chance);
     // A group is used as far as the caller may; what the caller names itself must be allowed.
@@ -80,8 +85,11 @@ fn route(
             return Err(forbidden(&param, refused));
         }
     }
-    draft.plan.truncate(snapshot.settings.attempts_max as usize);
-    Ok(draft.plan)
+    let most = snapshot.settings.attempts_max as usize;
+    for target in draft.plan.drain(most.min(draft.plan.len())..) {
+        draft.left_out.push(LeftOut { target, why: "beyond `attempts_max`" });
+    }
+    Ok((draft.plan, draft.left_out))
 }
 
 fn forbidden(param: &str, target: &str) -> Refusal {
@@ -102,15 +110,29 @@ fn resolve(snapshot: &Snapshot, name: &str, param: &str) -> Result<ResolvedTarge
     })
 }
 
+/// A target that is not in a plan.
+#[derive(Debug, Clone)]
+pub(crate) struct LeftOut {
+    /// Which.
+    pub(crate) target: Arc<TargetConfig>,
+    /// Why.
+    pub(crate) why: &'static str,
+}
+
 struct Draft<'a> {
     caller: Option<&'a Caller>,
     /// The one provider whose targets are meant.
     only: Option<&'a str>,
     plan: Plan,
+    left_out: Vec<LeftOut>,
     refused: Option<Box<str>>,
 }
 
-impl Draft<'_> {
+impl<'a> Draft<'a> {
+    fn new(caller: Option<&'a Caller>) -> Self {
+        Self { caller, only: None, plan: Vec::new(), left_out: Vec::new(), refused: None }
+    }
+
     fn add(&mut self, resolved: &ResolvedTarget, with_fallbacks: bool, chance: &mut dyn FnMut() -> f64) {
         match resolved {
             ResolvedTarget::Target(target) => self.push(None, target),
@@ -135,6 +157,7 @@ impl Draft<'_> {
         };
         if !self.caller.is_none_or(allows) {
             self.refused.get_or_insert_with(|| target.name.clone());
+            self.left_out.push(LeftOut { target: Arc::clone(target), why: "this key may not use it" });
             return;
         }
         if !self.plan.iter().any(|planned| planned.name == target.name) {
@@ -192,7 +215,7 @@ settings: { attempts_max: 3 }
     fn check(model: &str, fallbacks: Option<&[&str]>, expected: Result<&[&str], RefusalKind>) {
         let fallbacks: Option<Vec<String>> = fallbacks.map(|f| f.iter().map(ToString::to_string).collect());
         let plan = route(&snapshot(), None, (model, fallbacks.as_deref()), &mut || 0.0);
-        let found = plan.as_ref().map(names).map_err(|refusal| refusal.kind);
+        let found = plan.as_ref().map(|(plan, _)| names(plan)).map_err(|refusal| refusal.kind);
         assert_eq!(found, expected.map(<[_]>::to_vec), "{model}");
     }
 
@@ -214,7 +237,7 @@ settings: { attempts_max: 3 }
         let caller = snapshot.callers.iter().next().unwrap();
         let ask = |model, fallbacks: Option<&[String]>| {
             let plan = route(&snapshot, Some(caller), (model, fallbacks), &mut || 0.0);
-            plan.map(|plan| names(&plan).join(" ")).map_err(|refusal| refusal.kind)
+            plan.map(|(plan, _)| names(&plan).join(" ")).map_err(|refusal| refusal.kind)
         };
         assert_eq!(ask("fixed", None).as_deref(), Ok("b/2 b/3"));
         assert_eq!(ask("a/1", None), Err(RefusalKind::Forbidden));
@@ -230,7 +253,7 @@ settings: { attempts_max: 3 }
                 state = (state + 0.618_033_988_749_895) % 1.0;
                 state
             };
-            let plan = route(&snapshot, None, ("drawn", None), &mut chance).unwrap();
+            let (plan, _) = route(&snapshot, None, ("drawn", None), &mut chance).unwrap();
             assert_eq!(plan.len(), 3);
             *firsts.entry(plan[0].name.clone()).or_insert(0) += 1;
         }

@@ -5,7 +5,7 @@ use super::{
     body::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX},
     document, dry_run, entities, keys, ledger, limits,
     openapi::{self, Base},
-    revisions, tokens, usage,
+    requests, revisions, tokens, usage,
 };
 use crate::{control::Control, ledger::Reader};
 use axum::{
@@ -65,6 +65,7 @@ fn routes() -> OpenApiRouter<Sources> {
         .routes(routes!(revisions::diff))
         .routes(routes!(revisions::get))
         .routes(routes!(revisions::rollback))
+        .routes(routes!(requests::trace))
         .routes(routes!(audit::list))
         .routes(routes!(ledger::list))
         .routes(routes!(usage::sums))

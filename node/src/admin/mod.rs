@@ -21,6 +21,7 @@ mod keys;
 pub(crate) use keys::KeyState;
 mod ledger;
 mod limits;
+mod requests;
 mod revisions;
 mod tokens;
 mod usage;

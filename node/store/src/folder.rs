@@ -49,7 +49,13 @@ impl Folder {
         let lock = options.create(true).truncate(false).write(true).mode(0o600);
         let lock = lock.read(true).open(path.join("lock")).map_err(refused)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), lock }),
+            Ok(()) => {
+                let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+                File::open(above.unwrap_or(Path::new(".")))
+                    .and_then(|above| above.sync_all())
+                    .map_err(refused)?;
+                Ok(Self { path: path.to_owned(), lock })
+            }
             Err(TryLockError::WouldBlock) => Err(OpenError::InUse(path.to_owned())),
             Err(TryLockError::Error(error)) => Err(refused(error)),
         }
@@ -138,9 +144,9 @@ impl Folder {
         Ok(to)
     }
 
-    /// Removes a segment and its summary.
+    /// Removes a segment and its summary, that first: it is of no use alone.
     pub(crate) fn remove(&self, name: Name) -> io::Result<()> {
-        for path in [self.segment(name), self.summary(name)] {
+        for path in [self.summary(name), self.segment(name)] {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}

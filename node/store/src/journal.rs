@@ -10,6 +10,7 @@ use crate::{
 use rtrb::Consumer;
 use std::{
     cell::{Cell, RefCell},
+    fmt,
     rc::Rc,
     sync::{
         Arc,
@@ -184,6 +185,18 @@ impl Entry {
         if let Some(writer) = self.writer.take() {
             writer.abandon(self.offset, self.charges);
         }
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("offset", &self.offset).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal").finish_non_exhaustive()
     }
 }
 

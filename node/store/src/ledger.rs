@@ -4,7 +4,7 @@ use crate::{
     folder::{Folder, OpenError},
     journal::{Journal, Spare},
     position::Position,
-    query::{self, Cursor, Page, Query},
+    query::{self, Cursor, PAGE_BYTES_READ_MAX, Page, Query},
     recover::{self, Recovery},
     replay::{self, Change},
     segment::{HEADER_BYTES, Header, Name, Segment},
@@ -15,7 +15,7 @@ use crate::{
 use rtrb::{Producer, RingBuffer};
 use std::{
     collections::BTreeMap,
-    io,
+    fmt, io,
     path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -240,7 +240,7 @@ impl Ledger {
     ///
     /// A segment cannot be read.
     pub fn query(&self, query: &Query, after: Option<Cursor>, lines_max: usize) -> io::Result<Page> {
-        query::page(&self.shared.folder, self.sources(), (query, after), lines_max)
+        query::page(self.folder(), self.sources(), (query, after), (lines_max, PAGE_BYTES_READ_MAX))
     }
 
     /// Sums of settled lines, ordered by their groups; one sum if they are grouped by nothing.
@@ -249,17 +249,21 @@ impl Ledger {
     ///
     /// There are more than [`GROUPS_MAX`](crate::GROUPS_MAX) groups, or a segment cannot be read.
     pub fn sums(&self, query: &Query, by: &[Dimension]) -> Result<Vec<Sum>, SumsError> {
-        sums::sums(&self.shared.folder, &self.sources(), query, by)
+        sums::sums(self.folder(), &self.sources(), query, by)
     }
 
     /// All segments as they are now, the oldest first.
-    fn sources(&self) -> Vec<Source> {
+    pub(crate) fn sources(&self) -> Vec<Source> {
         let shelf = self.shelf();
         let sealed = shelf.sealed.values().cloned().map(Source::Sealed);
         let live = shelf.live.iter().cloned().map(Source::Live);
         let mut sources: Vec<_> = sealed.chain(live).collect();
         sources.sort_unstable_by_key(Source::name);
         sources
+    }
+
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.shared.folder
     }
 
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
@@ -284,10 +288,17 @@ impl Ledger {
         let finished: Vec<_> = self.shelf().live.iter().filter(finished).cloned().collect();
         for segment in finished {
             segment.sync().inspect_err(|_| self.shared.failed.store(true, Ordering::Relaxed))?;
-            let sealed = summary::seal(&self.shared.folder, &segment.header, segment.map.read())?;
+            let sealed = match segment.map.published() {
+                // It was prepared for a journal that is gone.
+                HEADER_BYTES => {
+                    self.folder().remove(segment.header.name)?;
+                    None
+                }
+                _ => Some(summary::seal(self.folder(), &segment.header, segment.map.read())?),
+            };
             let mut shelf = self.shelf();
             shelf.live.retain(|live| !Arc::ptr_eq(live, &segment));
-            shelf.sealed.insert(sealed.name, Arc::new(sealed));
+            shelf.sealed.extend(sealed.map(|sealed| (sealed.name, Arc::new(sealed))));
         }
         Ok(())
     }
@@ -327,6 +338,12 @@ impl Ledger {
                 let _ = slot.spares.push(Spare { segment, map });
             }
         }
+    }
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger").field("folder", &self.folder().path()).finish_non_exhaustive()
     }
 }
 

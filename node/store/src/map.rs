@@ -1,7 +1,7 @@
 //! A file in memory that one writer appends to while others read what it has published. All `unsafe` of the crate is here.
 #![allow(unsafe_code)] // memory that is shared with a file is only reachable so
 
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::{MmapOptions, MmapRaw, UncheckedAdvice};
 use std::{
     cell::Cell,
     fs::File,
@@ -64,8 +64,16 @@ impl Map {
         let until = self.published();
         if until > from {
             self.memory.flush_range(from, until - from)?;
+            self.let_go(until);
         }
         Ok(until)
+    }
+
+    /// Counts pages that are on the disk as the process's memory no longer; who reads them gets them back.
+    fn let_go(&self, until: usize) {
+        // SAFETY: the map is shared with a file, so that its bytes are those of the file's pages, whether they are mapped
+        // at the moment or not: nothing that can be read changes.
+        let _ = unsafe { self.memory.unchecked_advise_range(UncheckedAdvice::DontNeed, 0, until) };
     }
 }
 

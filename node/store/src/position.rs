@@ -44,7 +44,10 @@ impl FromStr for Position {
         let mut parts = text.split(',');
         let next = parts.next().and_then(|next| next.parse().ok()).ok_or(PositionError)?;
         let mut open = BTreeMap::new();
-        for part in parts.take(OPEN_MAX) {
+        for part in parts {
+            if open.len() == OPEN_MAX {
+                return Err(PositionError);
+            }
             let (sequence, offset) = part.split_once(':').ok_or(PositionError)?;
             let numbers = sequence.parse().ok().zip(offset.parse().ok());
             let (sequence, offset) = numbers.ok_or(PositionError)?;

@@ -13,7 +13,7 @@ use std::{cmp::Reverse, collections::BinaryHeap, fmt, io, str::FromStr};
 /// Most lines of a page.
 pub const PAGE_LINES_MAX: usize = 1_000;
 /// After so many bytes a page ends, with the lines that it has.
-const PAGE_BYTES_READ_MAX: usize = 256 * 1024 * 1024;
+pub(crate) const PAGE_BYTES_READ_MAX: usize = 256 * 1024 * 1024;
 
 /// Which lines are asked for: all that fit everything that is set. A line is of the time at which its call ended, so that
 /// what was told of a time that has passed stays true.
@@ -185,11 +185,11 @@ pub(crate) fn page(
     folder: &Folder,
     mut sources: Vec<Source>,
     (query, before): (&Query, Option<Cursor>),
-    lines_max: usize,
+    (lines_max, bytes_read_max): (usize, usize),
 ) -> io::Result<Page> {
     let lines_max = lines_max.clamp(1, PAGE_LINES_MAX);
     let mut search = Search { query, lines_max, before, found: BinaryHeap::new(), skipped: 0 };
-    // Times before this one were all that could be found when the page began.
+    // What is found is not newer. A page that ends early ends before this, so that each one comes further.
     let upper_ms = before.map_or(query.until_ms, |before| before.end_ms.min(query.until_ms));
     sources.retain(|source| query.overlaps(source.times()) && source.times().0 <= upper_ms);
     sources.sort_by_key(|source| Reverse(source.times().1));
@@ -199,7 +199,7 @@ pub(crate) fn page(
         if search.has_all_since(last_ms) {
             break;
         }
-        if bytes_read > PAGE_BYTES_READ_MAX && last_ms < upper_ms {
+        if bytes_read > bytes_read_max && last_ms < upper_ms {
             return Ok(search.cut_at(last_ms));
         }
         let sequence = source.name().sequence;

@@ -2,7 +2,7 @@
 
 use crate::{
     folder::Folder,
-    segment::{Header, Name, Segment},
+    segment::{Name, Segment},
     summary::Sealed,
 };
 use std::{fs, io, sync::Arc};
@@ -30,7 +30,7 @@ impl Source {
         }
     }
 
-    /// Reads from its bytes and its salt. `None` if it has been dropped meanwhile, or nothing of it can be read.
+    /// Reads from its bytes and its salt. `None` if it has been dropped meanwhile.
     pub(crate) fn with<T>(
         &self,
         folder: &Folder,
@@ -40,7 +40,7 @@ impl Source {
             Self::Live(segment) => Ok(Some(read(segment.map.read(), segment.header.salt))),
             // Not mapped: a disk that fails is an error here, and not the end of the process.
             Self::Sealed(sealed) => match fs::read(folder.segment(sealed.name)) {
-                Ok(bytes) => Ok(Header::read(&bytes).ok().map(|header| read(&bytes, header.salt))),
+                Ok(bytes) => Ok(Some(read(&bytes, sealed.salt))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(error),
             },

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! "TRLSUMS" and a byte for the format
-//! numbers: sequence, thread, bytes of the segment, lines, time of the first and of the last (as it ended)
+//! numbers: sequence, thread, salt, bytes of the segment, lines, time of the first and of the last (as it ended)
 //! a byte: whether rows follow; rows
 //! u32  CRC-32 of all before
 //! ```
@@ -21,13 +21,16 @@ use std::{
 
 const MAGIC: &[u8; 8] = b"TRLSUMS\x01";
 const SUM_BYTES: usize = 4;
-/// Rows that are not much fewer than lines are of no use: these may take a quarter of the segment, and so much more.
+/// Rows that are not much fewer than lines are of no use: these may take a sixteenth of the
+/// segment, and so much more.
 const ROWS_BYTES_FREE: usize = 16 * 1024;
 
 /// A segment that is not written any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sealed {
     pub(crate) name: Name,
+    /// As in its header, which is not needed any more.
+    pub(crate) salt: u32,
     /// On the disk, with the summary.
     pub(crate) bytes: u64,
     pub(crate) lines: u64,
@@ -67,9 +70,11 @@ fn parse(bytes: &[u8]) -> Option<(Reader<'_>, Sealed, u64)> {
     }
     let mut from = Reader(summed.strip_prefix(MAGIC)?);
     let name = Name { sequence: from.number()?, thread: from.number()?.try_into().ok()? };
+    let salt = from.number()?.try_into().ok()?;
     let segment_bytes = from.number()?;
     let sealed = Sealed {
         name,
+        salt,
         bytes: 0,
         lines: from.number()?,
         first_ms: from.number()?,
@@ -100,8 +105,15 @@ pub(crate) fn seal(folder: &Folder, header: &Header, bytes: &[u8]) -> io::Result
 fn summarize(header: &Header, bytes: &[u8]) -> (Sealed, Vec<u8>) {
     let mut rows = Rows::new();
     let name = header.name;
-    let mut sealed =
-        Sealed { name, bytes: bytes.len() as u64, lines: 0, first_ms: u64::MAX, last_ms: 0, has_rows: true };
+    let mut sealed = Sealed {
+        name,
+        salt: header.salt,
+        bytes: bytes.len() as u64,
+        lines: 0,
+        first_ms: u64::MAX,
+        last_ms: 0,
+        has_rows: true,
+    };
     settled::lines(bytes, header.salt, &mut |line| {
         let (common, totals) = rows::of_line(&line);
         rows.entry(common).or_default().add(&totals);
@@ -111,11 +123,11 @@ fn summarize(header: &Header, bytes: &[u8]) -> (Sealed, Vec<u8>) {
     });
     let mut written = Vec::new();
     rows::write(&mut written, &rows);
-    sealed.has_rows = written.len() <= bytes.len() / 4 + ROWS_BYTES_FREE;
+    sealed.has_rows = written.len() <= bytes.len() / 16 + ROWS_BYTES_FREE;
     let mut out = MAGIC.to_vec();
-    let numbers =
-        [name.sequence, name.thread.into(), sealed.bytes, sealed.lines, sealed.first_ms, sealed.last_ms];
-    numbers.into_iter().for_each(|number| put(&mut out, number));
+    let of_segment = [name.sequence, name.thread.into(), sealed.salt.into(), sealed.bytes];
+    let numbers = of_segment.into_iter().chain([sealed.lines, sealed.first_ms, sealed.last_ms]);
+    numbers.for_each(|number| put(&mut out, number));
     out.push(u8::from(sealed.has_rows));
     if sealed.has_rows {
         out.extend_from_slice(&written);

@@ -2,6 +2,7 @@
 
 mod damage;
 mod golden;
+mod pages;
 
 use crate::{
     line::{Intent, Outcome},

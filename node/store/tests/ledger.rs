@@ -134,7 +134,10 @@ fn a_full_ledger_refuses_calls_and_settles_those_that_are_open() {
     );
     // What is sealed takes no more room than it needs, so there is some again.
     assert!(ledger.tend(0).refused.is_none());
+    let less = ledger.room().bytes;
     drop(journal);
+    ledger.tend(0);
+    assert!(ledger.room().bytes < less, "what was prepared for a journal that is gone is kept");
     drop(ledger);
     assert_eq!(count(&open(&folder).0), announced);
 }
@@ -305,4 +308,28 @@ fn texts_that_are_no_positions_are_refused() {
     for text in ["", "x", "1,", "1,2", "1,2:x", "-1"] {
         assert!(text.parse::<Position>().is_err(), "{text}");
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_on_the_disk_is_not_held_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let mib = 1024 * 1024;
+    let options = Options { bytes_max: 64 * mib, segment_bytes: 4 * mib, ..options() };
+    let (ledger, _) = Ledger::open(folder.path(), options).unwrap();
+    let journal = ledger.journal(0, 0);
+    let model = "m".repeat(200);
+    for _ in 0..6_000 {
+        journal.announce(&Intent { model: &model, ..intent(1) }).unwrap().settle(&Outcome::default());
+    }
+    let held_kib = || {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let of_ledger = maps.split("VmFlags").filter(|map| map.contains(folder.path().to_str().unwrap()));
+        let held = of_ledger.filter_map(|map| map.split_once("Rss:")?.1.split_whitespace().next());
+        held.map(|kib| kib.parse::<u64>().unwrap()).sum::<u64>()
+    };
+    assert!(held_kib() > 1_024, "it is not seen: {}", held_kib());
+    ledger.sync().unwrap();
+    assert!(held_kib() < 256, "{} KiB", held_kib());
+    assert_eq!(count(&ledger), 6_000);
 }

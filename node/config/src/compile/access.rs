@@ -31,7 +31,8 @@ pub(super) fn compile(
     }
 }
 
-fn networks(texts: &[String], path: &Path<'_>, findings: &mut Findings) -> Vec<Network> {
+/// Addresses and networks, as they are written.
+pub(super) fn networks(texts: &[String], path: &Path<'_>, findings: &mut Findings) -> Vec<Network> {
     if texts.len() > NETWORKS_MAX {
         findings.problem(path, format!("are more than {NETWORKS_MAX}; write networks such as `10.0.0.0/8`"));
     }

@@ -56,6 +56,7 @@ pub(super) fn compile((name, key): (&str, &CallerKey), known: &Known<'_>, findin
         grants,
         disabled: key.disabled,
         strict: key.strict,
+        trace: key.trace,
         expires_at,
         provider_limits,
         access,

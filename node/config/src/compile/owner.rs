@@ -6,8 +6,8 @@ use super::{
     names::Names,
 };
 use crate::{
-    BudgetEntry, Caller, Document, Kind, LimitEntry, Limits, Owner, OwnerKind, path::Path, problem::Findings,
-    suggest::did_you_mean,
+    BudgetEntry, Caller, Document, Kind, Limit, LimitEntry, Limits, Owner, OwnerKind, path::Path,
+    problem::Findings, suggest::did_you_mean,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,11 +18,11 @@ use std::{
 const TAGS_MAX: usize = 16;
 const TAG_CHARS_MAX: usize = 64;
 
-/// Those of one kind, by name.
-type Held = BTreeMap<Arc<str>, One>;
+/// Those of one kind, by name. A clone costs little as long as neither changes.
+type Held = Arc<BTreeMap<Arc<str>, Arc<One>>>;
 
 /// All that keys can belong to.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Owners {
     customers: Held,
     teams: Held,
@@ -33,7 +33,7 @@ pub(super) struct Owners {
 #[derive(Debug)]
 struct One {
     /// The customer of a team, the team of a user.
-    above: Option<Arc<str>>,
+    above: Option<Box<str>>,
     tags: Box<[Box<str>]>,
     limits: Limits,
 }
@@ -58,29 +58,60 @@ struct Entry<'a> {
 }
 
 impl Owners {
-    pub(super) fn compile(document: &Document, names: &Names<'_>, findings: &mut Findings) -> Self {
-        let mut made = Self::default();
+    /// Takes in those of a document; others of the same names give way.
+    pub(super) fn set(&mut self, document: &Document, names: &Names<'_>, findings: &mut Findings) {
         let mut maker = Maker { names, findings };
         for (name, entry) in &document.customers {
             let entry =
                 Entry { above: None, limits: &entry.limits, budgets: &entry.budgets, tags: &entry.tags };
-            let one = maker.one((Kind::Customer, OwnerKind::Customer, name), entry, None);
-            made.customers.insert(name.as_str().into(), one);
+            let one = maker.one((Kind::Customer, OwnerKind::Customer, name), entry);
+            Arc::make_mut(&mut self.customers).insert(name.as_str().into(), one);
         }
         for (name, entry) in &document.teams {
             let above = entry.customer.as_deref();
             let entry = Entry { above, limits: &entry.limits, budgets: &entry.budgets, tags: &entry.tags };
-            let one =
-                maker.one((Kind::Team, OwnerKind::Team, name), entry, Some(("customer", &made.customers)));
-            made.teams.insert(name.as_str().into(), one);
+            let one = maker.one((Kind::Team, OwnerKind::Team, name), entry);
+            Arc::make_mut(&mut self.teams).insert(name.as_str().into(), one);
         }
         for (name, entry) in &document.users {
             let above = entry.team.as_deref();
             let entry = Entry { above, limits: &entry.limits, budgets: &entry.budgets, tags: &entry.tags };
-            let one = maker.one((Kind::User, OwnerKind::User, name), entry, Some(("team", &made.teams)));
-            made.users.insert(name.as_str().into(), one);
+            let one = maker.one((Kind::User, OwnerKind::User, name), entry);
+            Arc::make_mut(&mut self.users).insert(name.as_str().into(), one);
         }
-        made
+    }
+
+    pub(super) fn remove(&mut self, kind: Kind, name: &str) {
+        let held = match kind {
+            Kind::Customer => &mut self.customers,
+            Kind::Team => &mut self.teams,
+            Kind::User => &mut self.users,
+            _ => return,
+        };
+        Arc::make_mut(held).remove(name);
+    }
+
+    /// Checks that what teams and users belong to is there.
+    pub(super) fn check(&self, findings: &mut Findings) {
+        let root = Path::Root;
+        for (kind, held, member, above) in [
+            (Kind::Team, &self.teams, "customer", &self.customers),
+            (Kind::User, &self.users, "team", &self.teams),
+        ] {
+            let path = root.member(kind.name());
+            for (name, one) in held.iter() {
+                find(above, one.above.as_deref(), (member, &path.member(name)), findings);
+            }
+        }
+    }
+
+    /// The limits of all of them, each with the kind and name of its owner in the document.
+    pub(super) fn limits(&self) -> impl Iterator<Item = (Kind, &str, &Limit)> {
+        let all = [(Kind::Customer, &self.customers), (Kind::Team, &self.teams), (Kind::User, &self.users)];
+        all.into_iter().flat_map(|(kind, held)| {
+            held.iter()
+                .flat_map(move |(name, one)| one.limits.iter().map(move |limit| (kind, &**name, &**limit)))
+        })
     }
 
     /// Fills in what a caller has of those that it belongs to; `path` is that of its key.
@@ -93,7 +124,7 @@ impl Owners {
     ) {
         let user = find(&self.users, own.user.as_deref(), ("user", path), findings);
         let said = find(&self.teams, own.team.as_deref(), ("team", path), findings);
-        let of_user = user.and_then(|(_, user)| self.teams.get_key_value(user.above.as_ref()?));
+        let of_user = user.and_then(|(_, user)| self.teams.get_key_value(user.above.as_deref()?));
         if let (Some((said, _)), Some((team, _))) = (said, of_user)
             && said != team
         {
@@ -102,7 +133,7 @@ impl Owners {
         }
         let team = said.or(of_user);
         let said = find(&self.customers, own.customer.as_deref(), ("customer", path), findings);
-        let of_team = team.and_then(|(_, team)| self.customers.get_key_value(team.above.as_ref()?));
+        let of_team = team.and_then(|(_, team)| self.customers.get_key_value(team.above.as_deref()?));
         if own.team.is_some() && own.customer.is_some() {
             let message = "cannot be beside `team`, for the customer is that of the team; remove one of them";
             findings.problem(&path.member("customer"), message);
@@ -129,7 +160,7 @@ fn find<'h>(
     name: Option<&str>,
     (member, path): (&str, &Path<'_>),
     findings: &mut Findings,
-) -> Option<(&'h Arc<str>, &'h One)> {
+) -> Option<(&'h Arc<str>, &'h Arc<One>)> {
     let name = name?;
     let found = held.get_key_value(name);
     if found.is_none() {
@@ -181,17 +212,11 @@ struct Maker<'a, 'f> {
 }
 
 impl Maker<'_, '_> {
-    fn one(
-        &mut self,
-        (kind, owner, name): (Kind, OwnerKind, &str),
-        entry: Entry<'_>,
-        above: Option<(&str, &Held)>,
-    ) -> One {
+    fn one(&mut self, (kind, owner, name): (Kind, OwnerKind, &str), entry: Entry<'_>) -> Arc<One> {
         let root = Path::Root;
         let path = root.member(kind.name());
         let path = path.member(name);
         check_name(name, &path, self.findings);
-        let found = above.and_then(|(member, held)| find(held, entry.above, (member, &path), self.findings));
         let tags = path.member("tags");
         if entry.tags.len() > TAGS_MAX {
             self.findings.problem(&tags, format!("are more than {TAGS_MAX}; remove some"));
@@ -208,10 +233,10 @@ impl Maker<'_, '_> {
         }
         let owner = Owner { kind: owner, name: name.into() };
         let written = Written { limits: entry.limits, budgets: entry.budgets };
-        One {
-            above: found.map(|(name, _)| Arc::clone(name)),
+        Arc::new(One {
+            above: entry.above.map(Box::from),
             tags: entry.tags.iter().map(|tag| tag.as_str().into()).collect(),
             limits: limit::compile(&owner, written, self.names, &path, self.findings),
-        }
+        })
     }
 }

@@ -4,10 +4,10 @@ use super::{
     Secrets, check_name,
     credential::{Keys, no_key},
     limit::{self, Written},
-    limits::{self, Defaults, within},
     names::Names,
     secret::Source,
     target,
+    times::{self, Defaults, within},
 };
 use crate::{
     Limits, MockSettings, Owner, OwnerKind, Passthrough, ProviderConfig, ProviderEntry, ProviderKind,
@@ -45,7 +45,7 @@ impl Draft<'_> {
             check_name(model, &path.member("models").item(index), findings);
         }
         let passthrough = passthrough(&entry.passthrough, &path.member("passthrough"), findings);
-        let limits = limits::provider(entry, self.defaults, path, findings);
+        let limits = times::provider(entry, self.defaults, path, findings);
         let uses = uses(self.name, entry, self.names, path, findings);
         let row = self.row(path, findings)?;
         let vendor = provider(row.clone()).map_err(|problems| report(&problems, path, findings)).ok()?;
@@ -272,11 +272,11 @@ pub(super) fn mock(
     within(settings.delay_ms, 0..=600_000, &inner.member("delay_ms"), findings);
     within(settings.gap_ms, 0..=600_000, &inner.member("gap_ms"), findings);
     let limits = uses(super::MOCK, entry, names, path, findings);
-    Some(ProviderConfig { limits, ..mock_with(settings, limits::provider(entry, defaults, path, findings)) })
+    Some(ProviderConfig { limits, ..mock_with(settings, times::provider(entry, defaults, path, findings)) })
 }
 
 /// The built-in mock.
-pub(super) fn mock_with(settings: MockSettings, limits: limits::Limits) -> ProviderConfig {
+pub(super) fn mock_with(settings: MockSettings, limits: times::Limits) -> ProviderConfig {
     ProviderConfig {
         name: super::MOCK.into(),
         vendor: super::MOCK.into(),

@@ -1,6 +1,6 @@
 //! One target: a provider, a model, and what is set for it.
 
-use super::{Providers, limits};
+use super::{Providers, times};
 use crate::{
     ProviderConfig, TargetConfig, TargetEntry,
     path::Path,
@@ -60,8 +60,8 @@ pub(super) fn compile(
         found.as_ref().map_or((crate::TimeLimits::DEFAULT, crate::RetryPolicy::DEFAULT), |(provider, _)| {
             (provider.times, provider.retries)
         });
-    let times = limits::times(&entry.timeouts, wider_times, path, findings);
-    let retries = limits::retries(&entry.retries, wider_retries, path, findings);
+    let times = times::times(&entry.timeouts, wider_times, path, findings);
+    let retries = times::retries(&entry.retries, wider_retries, path, findings);
     let (provider, model) = found?;
     let mut plain = TargetConfig::plain(&provider, model, catalog, Listed::Yes);
     plain.params.retain(|(name, _)| !entry.params.contains_key(name));

@@ -1,6 +1,7 @@
 //! Bifrost's `config.json`.
 
 mod governance;
+mod headers;
 mod limits;
 mod provider;
 mod routing;
@@ -47,6 +48,8 @@ struct Draft {
     /// Customers and teams by their ids.
     customers: BTreeMap<String, governance::Owner>,
     teams: BTreeMap<String, governance::Owner>,
+    /// What the requests of all keys must have.
+    required_headers: headers::Required,
     /// What an empty list of models means.
     empty: Empty,
     /// Whether the file says which version it is; older ones do not, nor do newer ones have to.
@@ -122,7 +125,6 @@ const CLIENT: Remarks<'static> = &[
     ("log_retention_days", "has no equivalent: whoever takes the log from stdout decides"),
     ("logging_headers", "has no equivalent: headers are not logged"),
     ("whitelisted_routes", "has no equivalent: only probes and metrics need no key"),
-    ("required_headers", "has no equivalent yet; check the headers in front of the gateway"),
     (
         "header_filter_config",
         "has no equivalent; name the headers of clients that go on in `forward_headers`",
@@ -194,6 +196,7 @@ impl Draft {
         }
         let names = ["enforce_auth_on_inference", "enforce_governance_header", "enforce_scim_auth"];
         let required = names.map(|name| client.flag(name, report));
+        self.required_headers = headers::read(&mut client, report);
         client.rest(CLIENT, report);
         required.into_iter().flatten().reduce(|a, b| a || b)
     }

@@ -38,8 +38,32 @@ struct Term {
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     permit: Option<Permit>,
-    terms: SmallVec<[Term; INLINE]>,
+    // No allocation where there are none.
+    terms: Vec<Term>,
     exempt: Vec<LimitId>,
+    once: Option<Once>,
+}
+
+/// What is counted a single time, however often it is asked for.
+#[derive(Debug)]
+struct Once {
+    permit: Permit,
+    counter: Arc<Counter>,
+    /// It was counted by this request.
+    counted: bool,
+}
+
+/// What a limit says of a request, in its unit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Figures {
+    /// What it allows.
+    pub(crate) amount: u64,
+    /// What the request held.
+    pub(crate) held: u64,
+    /// What it took.
+    pub(crate) spent: u64,
+    /// What all have used, and hold, in the newest window that counted.
+    pub(crate) used_now: u64,
 }
 
 /// Where a request is counted: the counters of the process and of its thread.
@@ -208,6 +232,21 @@ impl Account {
         Refused::Reached(reached)
     }
 
+    /// Sees to it that what `subject` names is counted by one request alone, for as long as vendors keep things.
+    pub(crate) fn count_once(&mut self, counting: Counting<'_>, subject: u128) {
+        let Ok(counter) = counting.counted.open_once(subject, counting.now_ms) else { return };
+        let charge = [Charge { counter: &*counter, amount: 1, limit: 1 }];
+        let until = counting.counted.lease_until(counting.lasts + LEASE_MARGIN);
+        if let Ok(permit) = counting.leases.admit(&charge, counting.now_ms, until) {
+            self.once = Some(Once { permit, counter, counted: false });
+        }
+    }
+
+    /// Counts what is counted once; false if another request has.
+    pub(crate) fn count(&mut self) -> bool {
+        self.once.as_mut().map(|once| once.counted = true).is_some()
+    }
+
     /// A target was left: what is held for it alone goes back, but for what was spent there.
     pub(crate) fn leave(&mut self, scope: Scope) {
         let Some(permit) = &mut self.permit else { return };
@@ -224,8 +263,18 @@ impl Account {
 
     /// What a call in this scope is charged for, for the ledger: concurrency leaves nothing behind.
     pub(crate) fn charges(&self, scope: Scope, likely: &Spent) -> SmallVec<[store::Charge; INLINE]> {
-        let Some(permit) = &self.permit else { return SmallVec::new() };
-        let windows: SmallVec<[_; 8]> = permit.held().collect();
+        let held = |permit: &Permit| permit.held().collect::<SmallVec<[_; 8]>>();
+        let windows = self.permit.as_ref().map(held).unwrap_or_default();
+        let once = self.once.iter().flat_map(|once| {
+            let id = *once.counter.id();
+            once.permit.held().map(move |held| store::Charge {
+                limit: id.limit.0,
+                subject: id.subject.0,
+                window_kind: id.window.to_word(),
+                window: held.window_id.0,
+                amount: 1,
+            })
+        });
         self.counted_in(scope)
             .filter_map(|term| {
                 let held = windows.iter().find(|held| held.counter == *term.counter.id())?;
@@ -237,13 +286,14 @@ impl Account {
                     amount: term.of_call(likely),
                 })
             })
+            .chain(once)
             .collect()
     }
 
     /// Adds what a call has come to, and tells it in the order of [`Self::charges`].
     pub(crate) fn spend(&mut self, scope: Scope, spent: &Spent) -> SmallVec<[u64; INLINE]> {
-        let Some(_) = &self.permit else { return SmallVec::new() };
-        let amounts = self.counted_in(scope).map(|term| term.of_call(spent)).collect();
+        let once = self.once.iter().map(|once| u64::from(once.counted));
+        let amounts = self.counted_in(scope).map(|term| term.of_call(spent)).chain(once).collect();
         for term in self.terms.iter_mut().filter(|term| term.counts_in(scope)) {
             term.spent = term.spent.saturating_add(term.of_call(spent));
             term.told = true;
@@ -261,13 +311,25 @@ impl Account {
         of_request.map(|term| Left::of(&term.limit, &term.counter.view(now_ms))).collect()
     }
 
-    /// Each limit with what is held of it and what was spent, for the trace.
-    pub(crate) fn terms(&self) -> impl Iterator<Item = (&Arc<Limit>, u64, u64)> {
-        self.terms.iter().map(|term| (&term.limit, term.held.unwrap_or(0), term.spent))
+    /// Each limit with its figures.
+    pub(crate) fn terms(&self) -> impl Iterator<Item = (&Limit, Figures)> {
+        self.terms.iter().map(|term| {
+            let now = term.counter.view(0);
+            let figures = Figures {
+                amount: term.limit.amount_at(now.window_id),
+                held: term.held.unwrap_or(0),
+                spent: term.spent,
+                used_now: now.used(),
+            };
+            (&*term.limit, figures)
+        })
     }
 
     /// Settles what was spent. A request that made no call counts for nothing: its limits are the sums of the ledger.
     pub(crate) fn settle(&mut self) {
+        if let Some(Once { permit, counted, .. }) = self.once.take() {
+            permit.settle(|_| u64::from(counted));
+        }
         let Some(permit) = self.permit.take() else { return };
         permit.settle(|held| {
             let term = self.terms.iter().find(|term| *term.counter.id() == held.counter);

@@ -8,8 +8,8 @@ use std::{
 };
 use trestle_config::Limit;
 use trestle_counters::{
-    Actor, Counter, CounterId, Counters, CountersFull, Expired, Leases, LimitId, NodeId, Settled, Subject,
-    Table, View, counters,
+    Actor, Calendar, Counter, CounterId, Counters, CountersFull, Expired, Leases, LimitId, NodeId, Settled,
+    Subject, Table, View, Window, counters,
 };
 
 /// Counters of all limits together. One takes about 300 bytes; a request whose counter finds no room is answered 503.
@@ -18,6 +18,8 @@ const COUNTERS_MAX: usize = 2_000_000;
 const PERMITS_MAX: usize = 200_000;
 /// Counters that a thread keeps at hand; beyond it begins anew.
 const AT_HAND_MAX: usize = 100_000;
+/// How long it is remembered what was counted once.
+const ONCE_MS: u64 = 60 * 24 * 3600 * 1000;
 /// A lease ends so long after the total limit of its request in time.
 pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(60);
 
@@ -66,6 +68,13 @@ impl Counted {
     /// What a limit counts now. Nothing is made for a look.
     pub(crate) fn view(&self, limit: &Limit, now_ms: u64) -> View {
         self.counters.view(counter_id(limit), &self.table, now_ms)
+    }
+
+    /// The counter of something that is counted once: for longer than vendors keep results, which is 30 days.
+    pub(crate) fn open_once(&self, subject: u128, now_ms: u64) -> Result<Arc<Counter>, CountersFull> {
+        let window = Window::rolling(ONCE_MS, 2).unwrap_or(Window::Calendar(Calendar::Day));
+        let id = CounterId { limit: LimitId(0), subject: Subject(subject), window };
+        self.counters.open(id, &self.table, now_ms)
     }
 
     /// Ends the leases whose time has come, and drops counters that idle.

@@ -84,7 +84,7 @@ fn read(
 ) -> Result<(handshake::Offer, Ask), Refusal> {
     flight.record.caller = authenticate(snapshot, &headers, handshake::key(&headers))?;
     if let Some(caller) = &flight.record.caller {
-        access(caller, line.peer, &headers)?;
+        access(snapshot, caller, (line.peer, &headers))?;
     }
     let offer = handshake::read(&headers)?;
     if line.named.is_none() {

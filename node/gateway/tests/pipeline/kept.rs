@@ -37,7 +37,7 @@ pub(crate) fn derive(bed: &Bed, secret: u8) {
 }
 
 fn sealing() -> Bed {
-    let bed = Bed::new(PROVIDERS);
+    let bed = Bed::with_ledger(PROVIDERS);
     derive(&bed, 1);
     bed
 }
@@ -260,6 +260,21 @@ async fn batches_of_anthropic_go_to_the_provider_that_has_their_models() {
     until("what it used is counted", || bed.metric("trestle_tokens_total") - before == used).await;
     assert_eq!((results.status, results.text().lines().count()), (StatusCode::OK, 3), "{}", results.text());
     assert_eq!(results.header("content-type"), "application/x-jsonl");
+    // The results of a batch cost what its requests did, at half of the price, however often they are got.
+    let again = send(&one, &format!("GET /v1/messages/batches/{kept}/results"), "").await;
+    assert_eq!(again.text(), text);
+    let costs: Vec<_> = bed.lines().await.into_iter().filter(|line| line.batch).collect();
+    let [refused, first, second] = &costs[..] else { panic!("{costs:?}") };
+    assert_eq!((refused.status, refused.nano_usd, second.nano_usd), (400, 0, 0));
+    let half = text.lines().map(|line| {
+        let message = serde_json::from_str::<Value>(line).unwrap()["result"]["message"].clone();
+        let count = |name: &str| message["usage"][name].as_u64().unwrap();
+        let sonnet = message["model"].as_str().unwrap().starts_with("claude-sonnet");
+        let (input, output) = if sonnet { (1_500, 7_500) } else { (500, 2_500) };
+        count("input_tokens") * input + count("output_tokens") * output
+    });
+    assert_eq!(first.nano_usd, half.sum::<u64>());
+    assert_eq!(bed.metric("trestle_tokens_total") - before, used, "counted once, too");
     for who in [client(&bed, "two"), client(&bed, "few")] {
         for line in ["GET ID", "GET ID/results", "POST ID/cancel", "DELETE ID"] {
             let line = line.replace("ID", &format!("/v1/messages/batches/{kept}"));

@@ -1,8 +1,10 @@
 //! Limits and budgets: what is let in, what it is charged, what the ledger says of it.
 
-use crate::support::{Bed, CHAT, MESSAGES, Whole, chat, messages, until};
+use crate::support::{Bed, CHAT, MESSAGES, Whole, chat, messages, until, whole};
+use http::HeaderMap;
 use serde_json::json;
 use trestle_config::hash_text;
+use trestle_gateway::RequestLine;
 use trestle_store::{Basis, OutcomeKind};
 
 /// A document with two providers that have prices, and keys with these entries.
@@ -234,4 +236,58 @@ async fn an_unknown_price_is_no_way_around_a_strict_budget() {
     assert_eq!(refused.status, 402, "{}", refused.text());
     assert!(refused.text().contains("is strict"), "{}", refused.text());
     assert!(bed.a.requests().is_empty());
+}
+
+#[tokio::test]
+async fn who_may_gets_told_why_it_went_so() {
+    let keys = "web: { team: growth, trace: true, budgets: [{ usd: 5, per: day }], models: [chat, 'openai/*'] }\nother: { }";
+    let bed = Bed::with_ledger(&document(keys, "teams: { growth: { limits: [{ requests: 9, per: 1m }] } }"));
+    bed.a.script(None, &["status=500"]).unwrap();
+    let trace = |key: &'static str| {
+        let bed = &bed;
+        async move {
+            let authorization = format!("Bearer sk-{key}");
+            let headers = [("authorization", &*authorization), ("x-trestle-trace", "true")];
+            bed.ask(CHAT, &headers, chat("chat").to_string()).await
+        }
+    };
+    let answer = trace("web").await;
+    let told: serde_json::Value = serde_json::from_str(answer.header("x-trestle-trace")).unwrap();
+    assert_eq!(told["request_id"], answer.header("x-request-id"));
+    assert_eq!(told["caller"], json!({ "key": "web", "team": "growth" }));
+    let limits: Vec<_> = told["limits"].as_array().unwrap().iter().map(|limit| &limit["limit"]).collect();
+    assert_eq!(limits, ["requests/1m", "usd/day"], "{told}");
+    assert_eq!((&told["limits"][0]["amount"], &told["limits"][0]["spent"]), (&json!(9), &json!(1)), "{told}");
+    let became: Vec<_> = told["candidates"].as_array().unwrap().iter().map(|c| &c["became"]).collect();
+    assert_eq!(became, ["failed", "answered"], "{told}");
+    assert_eq!(told["candidates"][0]["attempts"][0]["cause"], "server_error");
+    assert_eq!(told["cost"]["usd"], answer.header("x-trestle-cost-usd"));
+    assert_eq!(trace("other").await.header("x-trestle-trace"), "");
+}
+
+#[tokio::test]
+async fn keys_are_bound_to_addresses_headers_and_providers() {
+    let keys =
+        "web: { ip_allow: ['198.51.100.0/24'], required_headers: { x-app: billing }, providers: [openai] }";
+    let bed = Bed::with_ledger(&document(keys, ""));
+    let ask = async |peer: &str, app: &str, model: &str| {
+        let line = RequestLine { peer: Some(peer.parse().unwrap()), ..CHAT.into() };
+        let mut headers = HeaderMap::new();
+        headers.insert("authorization", "Bearer sk-web".parse().unwrap());
+        headers.insert("x-app", app.parse().unwrap());
+        let answered = bed.client.send(line, headers, chat(model).to_string().into()).await.unwrap();
+        whole(answered).await
+    };
+    assert_eq!(ask("198.51.100.7", "billing", "cheap").await.status, 200);
+    for (peer, app, model, said) in [
+        ("203.0.113.9", "billing", "cheap", "address"),
+        ("198.51.100.7", "other", "cheap", "x-app"),
+        ("198.51.100.7", "billing", "anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"),
+    ] {
+        let refused = ask(peer, app, model).await;
+        assert_eq!(refused.status, 403, "{}", refused.text());
+        assert!(refused.text().contains(said), "{}", refused.text());
+    }
+    // A group is used as far as the key may.
+    assert_eq!(ask("198.51.100.7", "billing", "chat").await.header("x-trestle-provider"), "openai");
 }

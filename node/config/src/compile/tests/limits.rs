@@ -230,8 +230,8 @@ fn owners_must_be_there_and_agree() {
         "customers: { \" a\": {} }\nteams: { t: { customer: nobody, tags: [\"\"] } }\nusers: { u: { team: x } }",
         &[
             "customers[\" a\"]: must have a name of 1 to 128 bytes, without control characters, or white space around it",
-            "teams.t.customer: `nobody` is not in `customers`",
             "teams.t.tags[0]: must have 1 to 64 characters, without control characters, or white space around it",
+            "teams.t.customer: `nobody` is not in `customers`",
             "users.u.team: `x` is not in `teams`",
         ],
     );

@@ -254,6 +254,13 @@ fn entities_changed_one_by_one_are_as_if_compiled_at_once() {
          models: { n: { targets: [{ model: mock/b }, { model: vllm/c }] } }\n\
          keys: { a: { value: env:BATCH_KEY, models: [m] }, b: { value: env:KEY } }",
         include_str!("../../../samples/full.yaml"),
+        // Owners that change under keys that do not, and with one that does.
+        "customers: { c: { limits: [{ concurrent: 1 }] } }\nteams: { t: { customer: c, tags: [x] }, s: {} }\nusers: { u: { team: t } }\n\
+         keys: { a: { value: env:KEY, user: u, limits: [{ concurrent: 2 }], previous: { value: env:OPENAI_API_KEY, expires_at: 2027-01-01T00:00:00Z } }, \
+         b: { value: env:BATCH_KEY, team: s }, lost: { value: env:NONE, team: t } }",
+        "customers: { d: { limits: [{ concurrent: 9 }] } }\nteams: { t: { customer: d, limits: [{ requests: 1, per: 1m }] } }\nusers: { u: { team: t }, v: {} }\n\
+         keys: { a: { value: env:KEY, user: u, limits: [{ concurrent: 2 }], previous: { value: env:OPENAI_API_KEY, expires_at: 2027-01-01T00:00:00Z } }, \
+         b: { value: env:BATCH_KEY, team: t }, lost: { value: env:NONE, user: v } }",
         "{}",
     ];
     let mut made = Compilation::new(&Fixed);

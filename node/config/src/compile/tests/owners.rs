@@ -127,8 +127,8 @@ keys:
     assert_eq!(
         lines(&problems.0),
         [
-            "teams.t.limits[0].at_limit.downgrade: `cheap` is neither a name in `models` nor `provider/model`",
             "keys.a: downgrades by its limit `usd/day`: `cheap` is neither a name in `models` nor `provider/model`",
+            "teams.t: downgrades by its limit `concurrent`: `cheap` is neither a name in `models` nor `provider/model`",
         ]
     );
     let problems = made.clone().change(2, &removed(Kind::Provider, "vllm"), &Fixed).unwrap_err();

@@ -1,7 +1,7 @@
 //! Virtual keys of Bifrost and whom they belong to: who may ask for what, and how much.
 
 use super::{
-    Allowed, Draft, ENTERPRISE, Empty, MCP,
+    Allowed, Draft, ENTERPRISE, Empty, MCP, headers,
     limits::{Book, Bounds},
     provider,
 };
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 const OWNERS: &str = "has no equivalent: keys of clients belong to customers, teams and users";
 const MODELS: &str =
     "is not carried over; write `limits` and `budgets` of a name in `models`, or of a key at a provider";
-const CLOSED: &str = "has limits that cannot be said here, so it is disabled; write `limits` and `budgets`, and remove `disabled`";
+const CLOSED: &str = "has limits or headers that cannot be said here, so it is disabled; write `limits`, `budgets` and `required_headers`, and remove `disabled`";
 
 const REMARKS: Remarks<'static> = &[
     ("model_configs", MODELS),
@@ -167,6 +167,14 @@ impl Draft {
         let models = self.grants(&mut key, &mut at_providers, report);
         closed |= at_providers.broken;
         let provider_limits = at_providers.limits;
+        let own = headers::read(&mut key, report);
+        closed |= own.broken || self.required_headers.broken;
+        let mut required_headers = self.required_headers.headers.clone();
+        // Any value is not to take the place of one.
+        required_headers.retain(|name, _| own.headers.get(name).is_none_or(|value| value == "*"));
+        for (name, value) in own.headers {
+            required_headers.entry(name).or_insert(value);
+        }
         let expires_at = key.text("expires_at", report);
         let expires_at = expires_at.filter(|at| {
             let is_time = humantime::parse_rfc3339(at).is_ok();
@@ -204,7 +212,8 @@ impl Draft {
         let name = names.take(wanted.as_deref().unwrap_or("key"));
         self.origins.add("keys", &name, &place);
         let Bounds { limits, budgets, .. } = bounds;
-        let own = CallerKey { limits, budgets, provider_limits, team, customer, ..CallerKey::default() };
+        let own = CallerKey { limits, budgets, provider_limits, required_headers, ..CallerKey::default() };
+        let own = CallerKey { team, customer, ..own };
         self.document.keys.insert(name, CallerKey { value, models, disabled, expires_at, ..own });
     }
 

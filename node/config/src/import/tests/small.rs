@@ -53,6 +53,27 @@ fn a_file_of_bifrost_without_a_version_may_be_old() {
 }
 
 #[test]
+fn headers_that_bifrost_wants_are_wanted_of_keys() {
+    let check = |client: &str, key: &str, headers: &[(&str, &str)], disabled: bool| {
+        let file = format!(
+            r#"{{"client": {{"required_headers": {client}}}, "providers": {{"xai": {{"keys": []}}}}, "governance": {{"virtual_keys":
+                [{{"name": "v", "value": "env.V", "allow_all_providers": true, "required_headers": {key}}}]}}}}"#
+        );
+        let made = bifrost(&file).unwrap();
+        let found = &made.document.keys["v"];
+        let expected =
+            headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        assert_eq!((&found.required_headers, found.disabled), (&expected, disabled), "{client} {key}");
+    };
+    check("null", "null", &[], false);
+    check(r#"["x-a"]"#, r#"{"x-b": "live"}"#, &[("x-a", "*"), ("x-b", "live")], false);
+    check(r#"{"x-a": "*"}"#, r#"{"x-a": "live"}"#, &[("x-a", "live")], false);
+    check(r#"{"x-a": "live"}"#, r#"{"x-a": "*"}"#, &[("x-a", "live")], false);
+    check(r#"{"x-a": "env.A"}"#, "[]", &[], true);
+    check("[]", r#"{"x-a": "v[0-9]+"}"#, &[], true);
+}
+
+#[test]
 fn whether_bifrost_wants_a_key() {
     let check = |text: &str, required: bool, noted: usize| {
         let made = bifrost(text).unwrap();
