@@ -192,7 +192,7 @@ impl Account {
                 let term = self.terms.get(at)?;
                 let limit = term.limit.amount_at(term.limit.window.id_at(now_ms));
                 Some(Charge {
-                    counter: &*term.counter,
+                    counter: &term.counter,
                     amount: amount.saturating_sub(term.held.unwrap_or(0)),
                     limit,
                 })
@@ -235,7 +235,7 @@ impl Account {
     /// Sees to it that what `subject` names is counted by one request alone, for as long as vendors keep things.
     pub(crate) fn count_once(&mut self, counting: Counting<'_>, subject: u128) {
         let Ok(counter) = counting.counted.open_once(subject, counting.now_ms) else { return };
-        let charge = [Charge { counter: &*counter, amount: 1, limit: 1 }];
+        let charge = [Charge { counter: &counter, amount: 1, limit: 1 }];
         let until = counting.counted.lease_until(counting.lasts + LEASE_MARGIN);
         if let Ok(permit) = counting.leases.admit(&charge, counting.now_ms, until) {
             self.once = Some(Once { permit, counter, counted: false });
