@@ -60,7 +60,10 @@ impl Conceding<'_> {
                         }
                         continue;
                     }
-                    Err(refused) => return Walked::Refused(Box::new(refusal(&refused))),
+                    Err(refused) => {
+                        self.flight.limited(&refused);
+                        return Walked::Refused(Box::new(refusal(&refused)));
+                    }
                 }
             }
             let mut walk = Walk {

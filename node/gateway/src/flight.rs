@@ -3,14 +3,14 @@
 use crate::{
     Endpoint,
     call::{Call, kind_of},
-    limits::Account,
+    limits::{Account, Refused},
     metrics::Gaps,
     record::{Outcome, Record},
     worker::Worker,
 };
 use std::{
     rc::Rc,
-    sync::atomic::Ordering::Relaxed,
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant, SystemTime},
 };
 use trestle_dialect::{Attempt, Refusal, ir::Usage};
@@ -57,6 +57,13 @@ impl Flight {
         self.record.outcome = Outcome::Refused(refusal.kind.name());
     }
 
+    /// Counts that a limit has no room.
+    pub(crate) fn limited(&self, refused: &Refused) {
+        if let Some(reached) = refused.reached() {
+            self.worker.seat().shard.limited(&reached.limit, "refused");
+        }
+    }
+
     /// Notes an attempt that did not lead to an answer.
     pub(crate) fn failed(&mut self, attempt: Attempt) {
         if let Some(target) = &self.record.target {
@@ -89,6 +96,12 @@ impl Flight {
     pub(crate) fn close(&mut self) {
         self.end_call(kind_of(self.record.outcome));
         self.account.settle();
+        for (limit, window, percent) in self.account.warnings(self.now_ms()) {
+            if self.worker.at_hand().is_news(limit.id, window, percent) {
+                self.worker.seat().shard.limited(limit, "warned");
+                self.record.warnings.push((Arc::clone(limit), window, percent));
+            }
+        }
     }
 
     fn settle(&mut self) {

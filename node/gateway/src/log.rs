@@ -1,7 +1,12 @@
 //! The request log: one JSON object a line, formatted from records off the data threads.
 
-use crate::{limits::usd, record::Record, trace::Recent};
+use crate::{
+    limits::{named, usd},
+    record::Record,
+    trace::Recent,
+};
 use std::{
+    collections::HashMap,
     io::{self, Write},
     sync::{
         Arc,
@@ -10,6 +15,7 @@ use std::{
     thread::JoinHandle,
     time::Duration,
 };
+use trestle_counters::{LimitId, WindowId};
 use trestle_dialect::{Attempt, ir::Usage, json::Writer as Json};
 
 /// How often the rings are looked at.
@@ -50,11 +56,13 @@ fn run(
     (recent, stop): (&Recent, &AtomicBool),
 ) {
     let mut lines = Vec::with_capacity(BUFFER);
+    let mut warned = HashMap::new();
     loop {
         let last = stop.load(Relaxed);
         for ring in &mut rings {
             while let Ok(record) = ring.pop() {
                 line(&record, &mut lines);
+                warn(&record, &mut warned);
                 recent.keep(record);
                 if lines.len() >= BUFFER {
                     flush(&mut lines, &mut sink);
@@ -66,6 +74,23 @@ fn run(
             return;
         }
         std::thread::sleep(POLL);
+    }
+}
+
+/// Limits whose last warning is remembered.
+const WARNED_MAX: usize = 100_000;
+
+/// Warns once for each percent and window, whatever the thread that came to it.
+fn warn(record: &Record, warned: &mut HashMap<LimitId, (WindowId, u8)>) {
+    for (limit, window, percent) in &record.warnings {
+        if warned.len() >= WARNED_MAX {
+            warned.clear();
+        }
+        let news = (*window, *percent);
+        if warned.insert(limit.id, news).is_none_or(|last| last < news) {
+            let limit = named(limit);
+            tracing::warn!(limit, percent, "a limit has come to a percent at which it warns");
+        }
     }
 }
 

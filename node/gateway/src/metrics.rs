@@ -5,7 +5,7 @@
 
 use crate::{
     gateway::Shared,
-    limits::{self, LimitNow, LimitsAsked, kind_word, measure_word},
+    limits::{self, LimitNow, LimitsAsked, kind_word, measure_word, owner_word},
     record::{Outcome, Record},
     state::lock,
 };
@@ -18,7 +18,7 @@ use std::{
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
-use trestle_config::{Measure, OwnerKind};
+use trestle_config::{Limit, Measure, OwnerKind};
 use trestle_provider::credential::Seen;
 
 /// Upper ends of the buckets, in seconds; the last bucket has none.
@@ -88,6 +88,7 @@ struct Series {
     attempts: AtomicU64,
     tokens: [AtomicU64; TOKENS.len()],
     things: [AtomicU64; THINGS.len()],
+    nano_usd: AtomicU64,
     bytes_in: AtomicU64,
     bytes_out: AtomicU64,
     total: Histogram,
@@ -112,6 +113,8 @@ pub(crate) struct Shard {
     series: Mutex<HashMap<Box<str>, Vec<Labelled>>>,
     errors: Mutex<BTreeMap<(&'static str, &'static str), u64>>,
     attempt_faults: Mutex<HashMap<Box<str>, BTreeMap<&'static str, u64>>>,
+    // By the kind of owner, the measure, and what the limit did.
+    limits: Mutex<BTreeMap<[&'static str; 3], u64>>,
 }
 
 impl Shard {
@@ -148,12 +151,19 @@ impl Shard {
         }
     }
 
+    /// Counts what a limit did to a request: `refused` or `warned`.
+    pub(crate) fn limited(&self, limit: &Limit, what: &'static str) {
+        let labels = [owner_word(limit.owner.kind), measure_word(limit.measure), what];
+        *lock(&self.limits).entry(labels).or_default() += 1;
+    }
+
     /// Counts a request that has ended.
     pub(crate) fn settle(&self, record: &Record, gaps: &Gaps) {
         let series = self.series(record);
         let outcome = OUTCOMES.iter().position(|name| *name == record.outcome.name()).unwrap_or(0);
         add(&series.outcomes[outcome], 1);
         add(&series.attempts, record.attempts.len() as u64 + u64::from(record.outcome == Outcome::Ok));
+        add(&series.nano_usd, record.nano_usd.unwrap_or(0));
         add(&series.bytes_in, record.bytes_in);
         add(&series.bytes_out, record.bytes_out);
         if let Some(usage) = record.usage {
@@ -189,6 +199,7 @@ struct Sum {
     attempts: u64,
     tokens: [u64; TOKENS.len()],
     things: [u64; THINGS.len()],
+    nano_usd: u64,
     bytes: [u64; 2],
     histograms: [([u64; BUCKETS], u64); 4],
 }
@@ -205,6 +216,7 @@ impl Sum {
             *sum += cell.load(Relaxed);
         }
         self.attempts += series.attempts.load(Relaxed);
+        self.nano_usd += series.nano_usd.load(Relaxed);
         self.bytes[0] += series.bytes_in.load(Relaxed);
         self.bytes[1] += series.bytes_out.load(Relaxed);
         let histograms = [&series.total, &series.upstream, &series.first, &series.gaps];
@@ -252,6 +264,21 @@ pub(crate) fn render(shared: &Shared) -> String {
     out.family("trestle_attempt_faults_total", "counter", "Attempts at a target that failed, by cause.");
     for ((provider, cause), n) in &faults {
         out.sample("trestle_attempt_faults_total", &[("provider", provider), ("cause", cause)], *n as f64);
+    }
+    let mut limits: BTreeMap<[&str; 3], u64> = BTreeMap::new();
+    for seat in &shared.seats {
+        for (labels, n) in lock(&seat.shard.limits).iter() {
+            *limits.entry(*labels).or_default() += n;
+        }
+    }
+    out.family(
+        "trestle_limits_total",
+        "counter",
+        "Requests that limits refused, and warnings that they gave.",
+    );
+    for ([owner, measure, what], n) in limits {
+        let labels = [("owner_kind", owner), ("measure", measure), ("what", what)];
+        out.sample("trestle_limits_total", &labels, n as f64);
     }
     render_gauges(&mut out, shared);
     render_credentials(&mut out, &shared.keeper.seen());
@@ -354,6 +381,15 @@ fn render_sums(out: &mut Exposition, sums: &BTreeMap<Labels, Sum>) {
                 }
             }
         }
+    }
+    out.family(
+        "trestle_cost_usd_total",
+        "counter",
+        "What calls cost by the catalog's prices, in US dollars.",
+    );
+    for ((endpoint, provider, model), sum) in sums.iter().filter(|(_, sum)| sum.nano_usd > 0) {
+        let labels = [("endpoint", *endpoint), ("provider", &**provider), ("model", &**model)];
+        out.sample("trestle_cost_usd_total", &labels, sum.nano_usd as f64 / 1e9);
     }
     for (index, (name, help)) in HISTOGRAMS.into_iter().enumerate() {
         out.family(name, "histogram", help);

@@ -168,7 +168,10 @@ fn reserve(
     }
     let (now_ms, worker) = (flight.now_ms(), Rc::clone(&flight.worker));
     let held = flight.account.hold(worker.counting(now_ms, lasts), &limits, Some(&estimate(method)));
-    held.map_err(|refused| refusal(&refused))
+    held.map_err(|refused| {
+        flight.limited(&refused);
+        refusal(&refused)
+    })
 }
 
 /// How far an answer is when its client leaves.

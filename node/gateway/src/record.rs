@@ -9,7 +9,8 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime},
 };
-use trestle_config::{Caller, TargetConfig};
+use trestle_config::{Caller, Limit, TargetConfig};
+use trestle_counters::WindowId;
 use trestle_dialect::{Attempt, ir::Usage};
 
 /// How a request ended, in a closed set of words.
@@ -100,6 +101,8 @@ pub(crate) struct Record {
     pub(crate) clamped: Option<Box<(String, u64)>>,
     /// The model that a limit sent the request to.
     pub(crate) downgraded: Option<Box<str>>,
+    /// Limits that have come to a percent at which they warn.
+    pub(crate) warnings: Vec<(Arc<Limit>, WindowId, u8)>,
     /// The client gets the trace.
     pub(crate) traced: bool,
     /// Bytes of the request's body.
@@ -150,6 +153,7 @@ impl Record {
             estimated: false,
             clamped: None,
             downgraded: None,
+            warnings: Vec::new(),
             traced: false,
             bytes_in: 0,
             bytes_out: 0,

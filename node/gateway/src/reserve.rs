@@ -66,6 +66,7 @@ impl Walk<'_> {
             Ok(()) => return Ok(()),
             Err(refused) => refused,
         };
+        self.flight.limited(&refused);
         let failed = match refused {
             Refused::Reached(reached) => reached.into(),
             Refused::Downgrade(model, limit, _) => {

@@ -133,6 +133,11 @@ impl Worker {
         self.journal.as_ref()
     }
 
+    /// The counters at hand.
+    pub(crate) fn at_hand(&self) -> &AtHand {
+        &self.at_hand
+    }
+
     /// Where a request that began is counted.
     pub(crate) fn counting(&self, now_ms: u64, lasts: Duration) -> Counting<'_> {
         let (counted, at_hand, leases) = (&self.shared.counted, &self.at_hand, &self.leases);

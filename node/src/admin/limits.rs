@@ -89,7 +89,7 @@ pub(super) struct ShownLimit {
     /// Percents at which a warning is due.
     #[serde(skip_serializing_if = "<[u8]>::is_empty")]
     warn_at: Box<[u8]>,
-    /// The highest of them that has been used.
+    /// The highest of them that is used or held.
     #[serde(skip_serializing_if = "Option::is_none")]
     warned: Option<u8>,
 }

@@ -5,7 +5,7 @@ use crate::estimate::Estimate;
 use smallvec::SmallVec;
 use std::{sync::Arc, time::Duration};
 use trestle_config::{AtLimit, Limit, Measure, OnShort};
-use trestle_counters::{Charge, Counter, Leases, LimitId, NotAdmitted, Permit, Window};
+use trestle_counters::{Charge, Counter, Leases, LimitId, NotAdmitted, Permit, Window, WindowId};
 use trestle_store as store;
 
 /// Limits of one request that need no allocation.
@@ -322,6 +322,18 @@ impl Account {
                 used_now: now.used(),
             };
             (&*term.limit, figures)
+        })
+    }
+
+    /// The limits that want to warn, each with the highest percent of its warnings that is reached now.
+    pub(crate) fn warnings(&self, now_ms: u64) -> impl Iterator<Item = (&Arc<Limit>, WindowId, u8)> {
+        let wanting = self.terms.iter().filter(|term| !term.limit.warn_at.is_empty());
+        wanting.filter_map(move |term| {
+            let now = term.counter.view(now_ms);
+            let amount = u128::from(term.limit.amount_at(now.window_id));
+            let reached = |percent: &&u8| u128::from(now.used()) * 100 >= amount * u128::from(**percent);
+            let percent = term.limit.warn_at.iter().rev().find(reached)?;
+            Some((&term.limit, now.window_id, *percent))
         })
     }
 

@@ -9,7 +9,7 @@ use std::{
 use trestle_config::Limit;
 use trestle_counters::{
     Actor, Calendar, Counter, CounterId, Counters, CountersFull, Expired, Leases, LimitId, NodeId, Settled,
-    Subject, Table, View, Window, counters,
+    Subject, Table, View, Window, WindowId, counters,
 };
 
 /// Counters of all limits together. One takes about 300 bytes; a request whose counter finds no room is answered 503.
@@ -100,7 +100,11 @@ fn counter_id(limit: &Limit) -> CounterId {
 
 /// What one data thread keeps at hand of the counters.
 #[derive(Debug, Default)]
-pub(crate) struct AtHand(RefCell<HashMap<LimitId, Arc<Counter>>>);
+pub(crate) struct AtHand {
+    counters: RefCell<HashMap<LimitId, Arc<Counter>>>,
+    /// The last warning of a limit, by its window.
+    warned: RefCell<HashMap<LimitId, (WindowId, u8)>>,
+}
 
 impl AtHand {
     /// The counter of a limit.
@@ -110,7 +114,7 @@ impl AtHand {
         limit: &Limit,
         now_ms: u64,
     ) -> Result<Arc<Counter>, CountersFull> {
-        let mut all = self.0.borrow_mut();
+        let mut all = self.counters.borrow_mut();
         // A limit whose window was edited has another counter.
         if let Some(counter) = all.get(&limit.id).filter(|counter| counter.id().window == limit.window) {
             return Ok(Arc::clone(counter));
@@ -121,5 +125,15 @@ impl AtHand {
         }
         all.insert(limit.id, Arc::clone(&counter));
         Ok(counter)
+    }
+
+    /// Whether a warning is due: once for each percent and window on this thread.
+    pub(crate) fn is_news(&self, limit: LimitId, window: WindowId, percent: u8) -> bool {
+        let mut all = self.warned.borrow_mut();
+        if all.len() >= AT_HAND_MAX {
+            all.clear();
+        }
+        let news = (window, percent);
+        all.insert(limit, news).is_none_or(|last| last < news)
     }
 }

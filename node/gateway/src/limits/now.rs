@@ -80,10 +80,12 @@ impl LimitNow {
         self.amount.saturating_sub(self.used).saturating_sub(self.held)
     }
 
-    /// The highest of the percents to warn at that has been used.
+    /// The highest of the percents to warn at that is used or held.
     pub fn warned(&self) -> Option<u8> {
-        let reached =
-            |percent: &u8| u128::from(self.used) * 100 >= u128::from(self.amount) * u128::from(*percent);
+        let reached = |percent: &u8| {
+            u128::from(self.used.saturating_add(self.held)) * 100
+                >= u128::from(self.amount) * u128::from(*percent)
+        };
         self.limit.warn_at.iter().copied().rev().find(reached)
     }
 
@@ -218,8 +220,8 @@ mod tests {
         assert!(requests.since_ms.is_some_and(|since| since <= NOW - 60_000), "{requests:?}");
         for (used, held, warned, remaining) in [
             (0, 0, None, 10),
-            (4, 6, None, 0),
-            (5, 1, Some(50), 4),
+            (4, 0, None, 6),
+            (4, 1, Some(50), 5),
             (8, 0, Some(80), 2),
             (12, 0, Some(80), 0),
         ] {

@@ -1,6 +1,6 @@
 //! What is told of a limit that has no room: which, of whom, what is left, when there is room again.
 
-use std::{fmt::Write, time::Duration};
+use std::{fmt::Write, sync::Arc, time::Duration};
 use trestle_config::{Limit, Measure, OwnerKind};
 use trestle_counters::{Refused, Window};
 use trestle_dialect::{Refusal, RefusalKind};
@@ -11,6 +11,8 @@ const RETRY_MAX: Duration = Duration::from_secs(24 * 3600);
 /// A limit that has no room for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reached {
+    /// Which.
+    pub(crate) limit: Arc<Limit>,
     /// The word for logs and metrics.
     pub(crate) cause: &'static str,
     /// For the client.
@@ -21,7 +23,7 @@ pub(crate) struct Reached {
 
 impl Reached {
     /// What refused an amount.
-    pub(crate) fn new(limit: &Limit, refused: &Refused, (asked, now_ms): (u64, u64)) -> Self {
+    pub(crate) fn new(limit: &Arc<Limit>, refused: &Refused, (asked, now_ms): (u64, u64)) -> Self {
         let most = limit.amount_at(limit.window.id_at(now_ms));
         let mut message = format!("the {}: ", named(limit));
         let _ = match limit.measure {
@@ -52,14 +54,20 @@ impl Reached {
             (None, None) => {}
         }
         let cause = if limit.measure == Measure::NanoUsd { "budget_exceeded" } else { "limit_reached" };
-        Self { cause, message, retry_after: wait.map(|wait| wait.clamp(Duration::from_secs(1), RETRY_MAX)) }
+        let limit = Arc::clone(limit);
+        Self {
+            limit,
+            cause,
+            message,
+            retry_after: wait.map(|wait| wait.clamp(Duration::from_secs(1), RETRY_MAX)),
+        }
     }
 
     /// What a strict limit cannot bound.
-    pub(crate) fn unbounded(limit: &Limit, why: &str) -> Self {
+    pub(crate) fn unbounded(limit: &Arc<Limit>, why: &str) -> Self {
         let cause = if limit.measure == Measure::NanoUsd { "budget_exceeded" } else { "limit_reached" };
         let message = format!("the {} is strict, and {why}", named(limit));
-        Self { cause, message, retry_after: None }
+        Self { limit: Arc::clone(limit), cause, message, retry_after: None }
     }
 
     /// As a refusal of the whole request.
@@ -153,7 +161,7 @@ mod tests {
 
     fn check(measure: Measure, window: Window, refused: (u64, Option<u64>, Option<u64>), expected: &str) {
         let owner = Owner { kind: OwnerKind::Team, name: "growth".into() };
-        let limit = Limit {
+        let limit = Arc::new(Limit {
             id: owner.limit_id("x"),
             owner,
             name: "x".into(),
@@ -165,7 +173,7 @@ mod tests {
             at_limit: AtLimit::Refuse,
             warn_at: [].into(),
             overrides: [].into(),
-        };
+        });
         let (left, resets_at_ms, retry_at_ms) = refused;
         let refused = Refused { at: 0, limit: limit.id, left, resets_at_ms, retry_at_ms };
         assert_eq!(Reached::new(&limit, &refused, (4_000_000_000, NOW)).message, expected);

@@ -64,6 +64,24 @@ async fn requests_are_counted_and_the_one_too_many_is_refused_with_a_reason() {
     );
     assert_eq!(refused.header("anthropic-ratelimit-requests-remaining"), "0");
     assert_eq!((bed.a.requests().len(), bed.lines().await.len()), (2, 2));
+    let metrics = bed.gateway.metrics();
+    let counted = r#"trestle_limits_total{owner_kind="key",measure="requests",what="refused"} 2"#;
+    assert!(metrics.contains(counted), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_limit_warns_once_for_each_percent() {
+    let bed =
+        Bed::with_ledger(&document("web: { limits: [{ requests: 4, per: 1h, warn_at: [50, 100] }] }", ""));
+    let mut warned = Vec::new();
+    for _ in 0..4 {
+        assert_eq!(ask(&bed, "web", "chat").await.status, 200);
+        bed.lines().await;
+        warned.push(bed.metric("trestle_limits_total"));
+    }
+    // Each of two threads may tell of 50.
+    assert_eq!(warned[0], 0.0);
+    assert!(warned[1] >= 1.0 && warned[3] > warned[1] && warned[3] <= 3.0, "{warned:?}");
 }
 
 #[tokio::test]
