@@ -39,6 +39,17 @@ impl Snapshot {
         self.by_pattern(name).or_else(|| self.by_bare_name(name))
     }
 
+    /// The limits of the name in `models` that a model name means, if it means one.
+    pub fn limits_of(&self, name: &str) -> Option<&Limits> {
+        if let Some(group) = self.groups.get(name) {
+            return Some(&group.limits);
+        }
+        let is_target = self.direct.contains_key(name)
+            || split_target(name).is_some_and(|(provider, _)| self.providers.contains_key(provider));
+        let fits = |group: &&Arc<Group>| !is_target && captured(&group.name, name).is_some();
+        self.patterns.iter().find(fits).map(|group| &group.limits)
+    }
+
     /// A provider as a target without a model: for what is asked of an account.
     pub fn account(&self, provider: &Arc<ProviderConfig>) -> Arc<TargetConfig> {
         Arc::new(TargetConfig::plain(provider, "", &self.catalog, Listed::No))

@@ -6,7 +6,7 @@ use crate::{
     limits::{Reached, Refused, Scope},
 };
 use std::{net::IpAddr, rc::Rc, sync::Arc, time::Duration};
-use trestle_config::{Caller, Limit, Limits, Network, ProviderConfig, ResolvedTarget, Snapshot};
+use trestle_config::{Caller, Limit, Limits, Network, ProviderConfig, Snapshot};
 use trestle_dialect::{Refusal, RefusalKind};
 
 /// Checks from where a caller asks, and whether its request has the headers that it must have.
@@ -58,10 +58,7 @@ pub(crate) struct OfRequest {
 impl OfRequest {
     /// Those of a caller that asks for a model.
     pub(crate) fn new(snapshot: &Snapshot, caller: Option<&Arc<Caller>>, model: &str) -> Self {
-        let model = match snapshot.resolve(model) {
-            Some(ResolvedTarget::Group(group)) if !group.limits.is_empty() => Some(Arc::clone(&group.limits)),
-            _ => None,
-        };
+        let model = snapshot.limits_of(model).filter(|limits| !limits.is_empty()).cloned();
         let caller = caller.filter(|caller| !caller.limits.is_empty() || !caller.provider_limits.is_empty());
         Self { caller: caller.cloned(), model }
     }

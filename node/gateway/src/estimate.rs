@@ -87,10 +87,13 @@ impl Learned {
     /// Takes note of what a call came to.
     pub(crate) fn note(&self, model: &str, bytes: u64, (input, output): (u64, u64)) {
         let mut all = self.0.borrow_mut();
-        if !all.contains_key(model) && all.len() >= LEARNED_MAX {
-            return;
+        if !all.contains_key(model) {
+            if all.len() >= LEARNED_MAX {
+                return;
+            }
+            all.insert(model.into(), Habit::first());
         }
-        let habit = all.entry(model.into()).or_insert_with(Habit::first);
+        let Some(habit) = all.get_mut(model) else { return };
         if bytes > 0 && input > 0 {
             follow(&mut habit.tokens_per_kb, input as f64 * 1024.0 / bytes as f64);
         }
@@ -118,8 +121,22 @@ fn follow(percentile: &mut f64, value: f64) {
     *percentile = (if value > *percentile { *percentile + 9.0 * step } else { *percentile - step }).max(1.0);
 }
 
+/// Whether anybody asks for the most that a call can cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Most {
+    /// A strict budget does.
+    Wanted,
+    /// Nobody.
+    Unasked,
+}
+
 /// What a call to the target may come to; `bytes` is the length of the body that would be sent.
-pub(crate) fn estimate(ask: &Ask, target: &TargetConfig, bytes: u64, learned: &Learned) -> Estimate {
+pub(crate) fn estimate(
+    ask: &Ask,
+    target: &TargetConfig,
+    (bytes, most): (u64, Most),
+    learned: &Learned,
+) -> Estimate {
     let known = target.known.as_deref();
     let habit = learned.of(&target.model);
     let bound = match ask.endpoint {
@@ -136,7 +153,10 @@ pub(crate) fn estimate(ask: &Ask, target: &TargetConfig, bytes: u64, learned: &L
     let cost = known.map_or(0, |known| known.price.cost_on(&terms, &likely));
     Estimate {
         tokens,
-        nano_usd: tokens.and_then(|tokens| dearest(ask, known, tokens, &terms)),
+        nano_usd: match most {
+            Most::Wanted => tokens.and_then(|tokens| dearest(ask, known, tokens, &terms)),
+            Most::Unasked => Err(Unbounded::Price),
+        },
         likely: Amounts { input, output, nano_usd: cost },
     }
 }

@@ -5,14 +5,14 @@ use crate::{
     attempt::{Target, Walk},
     call::Calling,
     cause::{Failed, Next},
-    estimate::{estimate, tokens_within},
+    estimate::{Most, estimate, tokens_within},
     limits::{Reached, Refused},
     pick::Picked,
     upstream::Outgoing,
 };
 use sha2::{Digest, Sha256};
 use std::{rc::Rc, sync::Arc};
-use trestle_config::Limit;
+use trestle_config::{Limit, Measure, Mode};
 
 /// What has to change in a request so that its limits let it through.
 #[derive(Debug)]
@@ -52,10 +52,13 @@ impl Walk<'_> {
     /// Holds what a call to the target may come to.
     pub(crate) fn reserve(&mut self, target: &mut Target<'_>) -> Result<(), NotReserved> {
         let config = target.config;
-        let bytes = target.prepared.calls().map(Outgoing::held).sum();
-        let estimate = estimate(self.ask, config, bytes, &target.local.learned);
-        target.estimate = estimate;
         let limits = self.limits.limits_at(&config.provider, target.scope);
+        let strict = |limit: &Arc<Limit>| limit.mode == Mode::Strict && limit.measure == Measure::NanoUsd;
+        let most = limits.iter().any(|(limits, _)| limits.iter().any(strict));
+        let most = if most { Most::Wanted } else { Most::Unasked };
+        let bytes = target.prepared.calls().map(Outgoing::held).sum();
+        let estimate = estimate(self.ask, config, (bytes, most), &target.local.learned);
+        target.estimate = estimate;
         if limits.iter().all(|(limits, _)| limits.is_empty()) {
             return Ok(());
         }

@@ -141,9 +141,17 @@ fn amount(limit: &Limit, amount: u64) -> String {
 /// US dollars with at least two decimals, exactly.
 pub fn usd(nano: impl Into<u128>) -> String {
     let nano = nano.into();
-    let text = format!("{}.{:09}", nano / 1_000_000_000, nano % 1_000_000_000);
-    let end = text.trim_end_matches('0').len().max(text.len() - 7);
-    text.get(..end).unwrap_or(&text).to_owned()
+    let mut text = itoa::Buffer::new().format(nano / 1_000_000_000).to_owned();
+    text.push('.');
+    let mut rest = (nano % 1_000_000_000) as u32;
+    for place in 0..9 {
+        if place > 1 && rest == 0 {
+            break;
+        }
+        text.push(char::from(b'0' + (rest / 100_000_000) as u8));
+        rest = rest % 100_000_000 * 10;
+    }
+    text
 }
 
 fn time(now_ms: u64, wait: Duration) -> String {
@@ -206,6 +214,7 @@ mod tests {
 
     #[test]
     fn money_is_exact() {
+        assert_eq!(usd(u128::MAX), "340282366920938463463374607431.768211455");
         for (nano, text) in [
             (0, "0.00"),
             (1, "0.000000001"),
