@@ -46,10 +46,10 @@ pub(super) struct LimitsPage {
     next: Option<String>,
 }
 
-/// An amount in the unit of its limit.
+/// How much, in the unit of its limit.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
-enum Amount {
+enum Figure {
     /// Requests or tokens.
     Count(u64),
     /// US dollars, exactly.
@@ -68,13 +68,13 @@ pub(super) struct ShownLimit {
     /// `requests`, `input_tokens`, `output_tokens`, `tokens`, `concurrent` or `usd`.
     measure: &'static str,
     /// How much may be used in the window that runs.
-    amount: Amount,
+    amount: Figure,
     /// How much of it has been used.
-    used: Amount,
+    used: Figure,
     /// How much of it is held beside that, by requests that run.
-    held: Amount,
+    held: Figure,
     /// What is neither used nor held.
-    remaining: Amount,
+    remaining: Figure,
     /// Over which time it counts; none for what runs at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     window: Option<String>,
@@ -97,19 +97,19 @@ pub(super) struct ShownLimit {
 impl From<&LimitNow> for ShownLimit {
     fn from(now: &LimitNow) -> Self {
         let limit = &now.limit;
-        let amount = |amount: u64| match limit.measure {
-            Measure::NanoUsd => Amount::Usd(usd(amount)),
-            _ => Amount::Count(amount),
+        let figure = |amount: u64| match limit.measure {
+            Measure::NanoUsd => Figure::Usd(usd(amount)),
+            _ => Figure::Count(amount),
         };
         Self {
             owner_kind: kind_word(limit.owner.kind),
             owner: limit.owner.name.clone(),
             name: limit.name.clone(),
             measure: measure_word(limit.measure),
-            amount: amount(now.amount),
-            used: amount(now.used),
-            held: amount(now.held),
-            remaining: amount(now.remaining()),
+            amount: figure(now.amount),
+            used: figure(now.used),
+            held: figure(now.held),
+            remaining: figure(now.remaining()),
             window: now.window(),
             since: now.since_ms.map(time),
             resets_at: now.resets_at_ms.map(time),
