@@ -92,6 +92,12 @@ impl Flight {
         self.record.usage = Some(self.record.usage.unwrap_or_default().merge(usage));
     }
 
+    /// Notes usage on top of what was noted: each response of a session has its own.
+    pub(crate) fn more_usage(&mut self, usage: Usage) {
+        self.call_usage(self.record.usage.unwrap_or_default().plus(usage));
+        self.record.usage = Some(self.record.usage.unwrap_or_default().plus(usage));
+    }
+
     /// Ends the call that runs as the request ends, and settles its limits.
     pub(crate) fn close(&mut self) {
         self.end_call(kind_of(self.record.outcome));

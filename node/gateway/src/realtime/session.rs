@@ -7,7 +7,7 @@ use super::{dial::Link, sessions::Place};
 use crate::{
     budget::{Budget, Held},
     flight::Flight,
-    record::{Outcome, Record},
+    record::Outcome,
     state::Slot,
     upstream::Io,
 };
@@ -173,9 +173,9 @@ impl End {
 
 impl Shared<'_> {
     /// Notes a message; its share of the bytes in flight, which it has until it is sent.
-    fn passed(&self, message: &Message, count: impl FnOnce(&mut Record, u64)) -> Result<Held, End> {
+    fn passed(&self, message: &Message, count: impl FnOnce(&mut Flight, u64)) -> Result<Held, End> {
         self.last.set(Instant::now());
-        count(&mut self.flight.borrow_mut().record, message.len() as u64);
+        count(&mut self.flight.borrow_mut(), message.len() as u64);
         let mut held = self.budget.share();
         held.grow(message.len(), self.budget_max).map(|()| held).map_err(|_| End::Full)
     }
@@ -237,7 +237,7 @@ where
             // Answered where they arrive.
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) | Message::Close(_) => continue,
         };
-        let held = shared.passed(&message, |record, bytes| record.bytes_in += bytes);
+        let held = shared.passed(&message, |flight, bytes| flight.record.bytes_in += bytes);
         let _held = match held {
             Ok(held) => held,
             Err(full) => return full,
@@ -272,12 +272,11 @@ where
             Some(Err(_)) | None => return End::UpstreamGone,
         };
         let usage = message.to_text().ok().and_then(realtime::usage);
-        let held = shared.passed(&message, |record, bytes| {
-            record.bytes_out += bytes;
-            record.events = record.events.saturating_add(1);
+        let held = shared.passed(&message, |flight, bytes| {
+            flight.record.bytes_out += bytes;
+            flight.record.events = flight.record.events.saturating_add(1);
             if let Some(usage) = usage {
-                // Each response has its own.
-                record.usage = Some(record.usage.unwrap_or_default().plus(usage));
+                flight.more_usage(usage);
             }
         });
         let _held = match held {
