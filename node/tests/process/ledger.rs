@@ -279,6 +279,10 @@ fn a_call_of_a_killed_process_has_its_line_and_limits_count_on() {
     eventually("the call", || {
         get(node.address, "/metrics").body.lines().any(|line| line == "trestle_in_flight 1").then_some(())
     });
+    let limits = Operator::of(&node).done("GET /api/limits?owner_kind=key", "");
+    let limit = &items(&limits)[0];
+    let [used, held, remaining] = ["used", "held", "remaining"].map(|name| limit[name].as_u64().unwrap());
+    assert!(used == 0 && held > 0 && held + remaining == 100_000, "{limit}");
     node.signal("KILL");
     node.ended();
     let node = start();
@@ -287,7 +291,9 @@ fn a_call_of_a_killed_process_has_its_line_and_limits_count_on() {
     let line = &items(&lines)[0];
     assert_eq!((&line["key"], &line["basis"]), (&json!("tests"), &json!("estimated")), "{lines}");
     let sum = operator.done("GET /api/usage", "");
-    assert_eq!(items(&sum)[0]["estimated"]["calls"], json!(1), "{sum}");
+    let sum = &items(&sum)[0];
+    assert_eq!((&sum["calls"], &sum["estimated"]["calls"]), (&json!(1), &json!(1)), "{sum}");
+    assert_eq!(sum["tokens"], sum["estimated"]["tokens"], "all of it is estimated");
     let limits = operator.done("GET /api/limits?owner_kind=key", "");
     assert!(items(&limits)[0]["used"].as_u64().unwrap() > 0, "{limits}");
 }
