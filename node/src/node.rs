@@ -21,6 +21,7 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::watch,
 };
+use trestle_config::Snapshot;
 use trestle_gateway::{Gateway, Options};
 
 /// How often a drain looks whether it is done.
@@ -85,23 +86,13 @@ async fn serve(
     providers.sort();
     let bound = Bound { url, admin_url, providers, first };
 
-    let opened = ledger::open(&settings)?;
-    let options = Options {
-        threads: settings.threads,
-        log: Some(Box::new(std::io::stdout())),
-        ledger: Some(opened.ledger.clone()),
-        settled: opened.settled.clone(),
-        incarnation: opened.incarnation,
-    };
-    let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
-    let keeper =
-        ledger::Keeper::start(opened, gateway.clone()).context("cannot start the ledger's thread")?;
+    let (gateway, keeper, reader) = start(&settings, snapshot)?;
     control.drive(gateway.clone());
     gateway.credentials_settled(CREDENTIALS_WAIT).await;
     let reload = Reload::install(control.clone(), tls.clone())?;
     let (drain, draining) = watch::channel(false);
     let health = Health::new(gateway.clone(), draining.clone());
-    let admin = Admin::new(recorder, gateway.clone(), health.clone(), control.clone());
+    let admin = Admin::new(recorder, gateway.clone(), health.clone(), control.clone(), reader);
     let front = Arc::new(Front {
         gateway: gateway.clone(),
         tls,
@@ -143,6 +134,26 @@ async fn serve(
     control.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Starts the gateway, and what tends to its ledger and reads it.
+fn start(
+    settings: &Settings,
+    snapshot: Snapshot,
+) -> anyhow::Result<(Gateway, ledger::Keeper, ledger::Reader)> {
+    let opened = ledger::open(settings)?;
+    let reader = ledger::Reader::new(opened.ledger.clone());
+    let options = Options {
+        threads: settings.threads,
+        log: Some(Box::new(std::io::stdout())),
+        ledger: Some(opened.ledger.clone()),
+        settled: opened.settled.clone(),
+        incarnation: opened.incarnation,
+    };
+    let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
+    let keeper =
+        ledger::Keeper::start(opened, gateway.clone()).context("cannot start the ledger's thread")?;
+    Ok((gateway, keeper, reader))
 }
 
 /// When a second signal comes.

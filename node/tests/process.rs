@@ -22,6 +22,8 @@ mod cli_edit;
 mod cli_import;
 #[path = "process/cli/keys.rs"]
 mod cli_keys;
+#[path = "process/cli/ledger.rs"]
+mod cli_ledger;
 #[path = "process/cli/page.rs"]
 mod cli_page;
 #[path = "process/cli/revisions.rs"]
@@ -50,6 +52,8 @@ mod history;
 mod http1;
 #[path = "process/http2.rs"]
 mod http2;
+#[path = "process/ledger.rs"]
+mod ledger;
 #[path = "process/passthrough.rs"]
 mod passthrough;
 #[path = "process/realtime.rs"]

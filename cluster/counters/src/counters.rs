@@ -1,6 +1,6 @@
 //! The counters of this node: one for each limit and subject that it has seen.
 
-use crate::{Actor, Changes, Counter, CounterId, Settled, Table, WindowId, hash, live::LiveCell};
+use crate::{Actor, Changes, Counter, CounterId, Settled, Table, View, WindowId, hash, live::LiveCell};
 use std::{
     array,
     collections::{BTreeMap, HashMap},
@@ -103,6 +103,17 @@ impl Counters {
         shard.tell(&counter, table);
         shard.counters.insert(id, Arc::clone(&counter));
         Ok(counter)
+    }
+
+    /// What the counter with that id counts. Where there is none it is made for this look alone, so that to look at many
+    /// takes no room. `table` has what others contribute.
+    pub fn view(&self, id: CounterId, table: &Table, now_ms: u64) -> View {
+        if let Some(counter) = self.get(&id) {
+            return counter.view(now_ms);
+        }
+        let counter = Counter::new(id, self.actor, self.changes.clone(), now_ms);
+        self.read(&id).tell(&counter, table);
+        counter.view(now_ms)
     }
 
     /// Tells a counter what others contribute, after the table changed for it. Counters that nobody opened need no

@@ -209,7 +209,7 @@ fn tokens(
         Endpoint::Embed(_) => return Ok((bytes, 0)),
         // Only what a batch or an answer comes to is charged, when it is made.
         Endpoint::Stored(stored, act) if act != Act::Create || stored == Stored::File => return Ok((0, 0)),
-        Endpoint::Models(_) => return Ok((0, 0)),
+        Endpoint::Models(_) | Endpoint::Usage(_) => return Ok((0, 0)),
         Endpoint::Pass(operation) if is_free(operation) => return Ok((0, 0)),
         Endpoint::Pass(Operation::Rerank) => return Ok((bytes, 0)),
         Endpoint::Generate(_) => {}

@@ -2,7 +2,7 @@
 
 use crate::{
     budget::Budget,
-    limits::Counted,
+    limits::{self, Counted, LimitPage, LimitsAsked},
     log, metrics,
     realtime::Sessions,
     state::{ProviderState, lock},
@@ -234,6 +234,11 @@ impl Gateway {
     /// second.
     pub fn sweep(&self, now_ms: u64) -> usize {
         self.shared.counted.sweep(now_ms).permits
+    }
+
+    /// Limits of the document with what they count at a time (unix milliseconds). It looks at all of them.
+    pub fn limits(&self, asked: &LimitsAsked<'_>, now_ms: u64) -> LimitPage {
+        limits::page(&self.shared.snapshot.load(), &self.shared.counted, asked, now_ms)
     }
 
     /// Why a request went as it did, as JSON; `None` where it is not among the last that were logged.

@@ -19,6 +19,7 @@ use crate::{
     tail::Tail,
     take::{Parts, Won},
     timer::Timer,
+    usage,
     worker::Worker,
 };
 use http::{HeaderMap, HeaderValue, Response, header::CONTENT_TYPE};
@@ -66,6 +67,9 @@ pub(crate) async fn handle(
             Some(named) => models::one(flight, &snapshot, &headers, &named.model),
             None => models::list(flight, &snapshot, &headers),
         };
+    }
+    if let Endpoint::Usage(_) = endpoint {
+        return usage::tell(flight, &worker.shared.counted);
     }
     let mut ask = match receive(&mut flight, &snapshot.settings, (line, headers), body, signed).await {
         Ok(ask) => ask,

@@ -43,6 +43,7 @@ mod answer;
 mod models;
 mod passthrough;
 mod realtime;
+mod usage;
 
 // What a request carries along.
 mod body;
@@ -80,5 +81,6 @@ pub use foresee::Foreseen;
 pub use gateway::{Gateway, HostSecrets, OpenError, Options};
 pub use headers::{Headers, Lines};
 pub use kept::{Act, Item};
+pub use limits::{LimitNow, LimitPage, LimitsAsked, OWNER_KINDS, kind_word, measure_word, usd};
 pub use realtime::Session;
 pub use worker::Worker;

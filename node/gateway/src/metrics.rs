@@ -5,7 +5,7 @@
 
 use crate::{
     gateway::Shared,
-    limits::{measure_word, owner_word},
+    limits::{self, LimitNow, LimitsAsked, kind_word, measure_word, owner_word},
     record::{Outcome, Record},
     state::lock,
 };
@@ -16,9 +16,9 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::{Duration, SystemTime},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
-use trestle_config::Limit;
+use trestle_config::{Limit, Measure, OwnerKind};
 use trestle_provider::credential::Seen;
 
 /// Upper ends of the buckets, in seconds; the last bucket has none.
@@ -27,6 +27,11 @@ const BOUNDS: [f64; 17] =
 const BUCKETS: usize = BOUNDS.len() + 1;
 /// Series of one shard; the document bounds them, this is for documents that change often.
 const SERIES_MAX: usize = 4_096;
+/// Series of limits: three of each.
+const LIMIT_SERIES_MAX: usize = 1_000;
+/// Whose limits have series: keys and users are too many.
+const LIMIT_OWNERS: [OwnerKind; 4] =
+    [OwnerKind::Customer, OwnerKind::Team, OwnerKind::Model, OwnerKind::Provider];
 const OUTCOMES: [&str; 6] = ["ok", "refused", "fault", "broken", "cancelled", "panic"];
 
 fn bucket(time: Duration) -> usize {
@@ -277,6 +282,7 @@ pub(crate) fn render(shared: &Shared) -> String {
     }
     render_gauges(&mut out, shared);
     render_credentials(&mut out, &shared.keeper.seen());
+    render_limits(&mut out, shared);
     out.0
 }
 
@@ -305,6 +311,38 @@ fn render_credentials(out: &mut Exposition, seen: &[Seen]) {
         for (result, count) in [("ok", one.fetches.0), ("failed", one.fetches.1)] {
             let labels = [("provider", &*one.provider), ("key", &*one.name), ("result", result)];
             out.sample("trestle_credential_fetches_total", &labels, count as f64);
+        }
+    }
+}
+
+/// Money is in dollars.
+fn render_limits(out: &mut Exposition, shared: &Shared) {
+    type Pick = fn(&LimitNow) -> u64;
+    let gauges: [(&str, &str, Pick); 3] = [
+        ("trestle_limit_amount", "How much a limit lets be used in the window that runs.", |now| now.amount),
+        ("trestle_limit_used", "How much of a limit has been used.", |now| now.used),
+        ("trestle_limit_held", "How much of a limit is held beside that by requests that run.", |now| {
+            now.held
+        }),
+    ];
+    out.family("trestle_limit_counters", "gauge", "Counters of limits that are kept.");
+    out.sample("trestle_limit_counters", &[], shared.counted.len() as f64);
+    let max = LIMIT_SERIES_MAX / gauges.len();
+    let asked = LimitsAsked { kinds: &LIMIT_OWNERS, max, ..LimitsAsked::default() };
+    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+    let page = limits::page(&shared.snapshot.load(), &shared.counted, &asked, now_ms);
+    for (name, help, pick) in gauges {
+        out.family(name, "gauge", help);
+        for now in &page.limits {
+            let limit = &now.limit;
+            let labels = [
+                ("owner_kind", kind_word(limit.owner.kind)),
+                ("owner", &*limit.owner.name),
+                ("limit", &*limit.name),
+                ("measure", measure_word(limit.measure)),
+            ];
+            let unit = if limit.measure == Measure::NanoUsd { 1e9 } else { 1.0 };
+            out.sample(name, &labels, pick(now) as f64 / unit);
         }
     }
 }

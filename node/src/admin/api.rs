@@ -3,11 +3,11 @@
 use super::{
     Problem, audit,
     body::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX},
-    document, dry_run, entities, keys,
+    document, dry_run, entities, keys, ledger, limits,
     openapi::{self, Base},
-    requests, revisions, tokens,
+    requests, revisions, tokens, usage,
 };
-use crate::control::Control;
+use crate::{control::Control, ledger::Reader};
 use axum::{
     Router,
     extract::{DefaultBodyLimit, FromRef},
@@ -25,6 +25,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 pub(super) struct Sources {
     pub(super) control: Control,
     pub(super) gateway: Gateway,
+    pub(super) reader: Reader,
 }
 
 impl FromRef<Sources> for Control {
@@ -36,6 +37,12 @@ impl FromRef<Sources> for Control {
 impl FromRef<Sources> for Gateway {
     fn from_ref(sources: &Sources) -> Self {
         sources.gateway.clone()
+    }
+}
+
+impl FromRef<Sources> for Reader {
+    fn from_ref(sources: &Sources) -> Self {
+        sources.reader.clone()
     }
 }
 
@@ -60,6 +67,9 @@ fn routes() -> OpenApiRouter<Sources> {
         .routes(routes!(revisions::rollback))
         .routes(routes!(requests::trace))
         .routes(routes!(audit::list))
+        .routes(routes!(ledger::list))
+        .routes(routes!(usage::sums))
+        .routes(routes!(limits::list))
         .routes(routes!(dry_run::ask))
         .routes(routes!(tokens::list, tokens::create))
         .routes(routes!(tokens::revoke))
@@ -68,9 +78,8 @@ fn routes() -> OpenApiRouter<Sources> {
 }
 
 /// All routes below `/api`.
-pub(super) fn router(control: Control, gateway: Gateway) -> Router {
+pub(super) fn router(sources: Sources) -> Router {
     let (routes, _) = routes().split_for_parts();
-    let sources = Sources { control, gateway };
     routes
         .route("/api/openapi.json", get(openapi::json))
         .route("/api/docs", get(openapi::docs))

@@ -6,6 +6,7 @@ pub(crate) use health::Health;
 // What requests of the admin API carry, and how answers look.
 mod asker;
 mod body;
+mod filter;
 mod problem;
 mod shown;
 mod strict;
@@ -18,9 +19,12 @@ mod dry_run;
 mod entities;
 mod keys;
 pub(crate) use keys::KeyState;
+mod ledger;
+mod limits;
 mod requests;
 mod revisions;
 mod tokens;
+mod usage;
 
 mod api;
 mod openapi;

@@ -3,7 +3,7 @@
 use super::{
     admin_token, audit, check, completions, dev, document, dry_run,
     failure::{Done, Failure},
-    import, keys, revisions, schema, serve,
+    import, keys, ledger, limits, revisions, schema, serve, usage,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -24,6 +24,7 @@ Examples:
   trestle schema > gateway.schema.json         for completion in an editor
   KEY=$(trestle keys create web)               a key, of a running node
   trestle document edit                        the document of a running node
+  trestle usage --by team,model                what this month's calls come to
 
 Commands that ask a node find it by --url, TRESTLE_URL or a profile, and send the admin token of
 TRESTLE_ADMIN_TOKEN, of --token-file or of the profile. ~/.config/trestle/config.toml:
@@ -47,6 +48,9 @@ enum Command {
     Keys(keys::Keys),
     Revisions(revisions::Revisions),
     Audit(audit::Audit),
+    Ledger(ledger::Ledger),
+    Usage(usage::Usage),
+    Limits(limits::Limits),
     AdminToken(admin_token::AdminToken),
     DryRun(dry_run::DryRun),
     Completions(completions::Completions),
@@ -65,6 +69,9 @@ impl Cli {
             Command::Keys(keys) => keys.run(),
             Command::Revisions(revisions) => revisions.run(),
             Command::Audit(audit) => audit.run(),
+            Command::Ledger(ledger) => ledger.run(),
+            Command::Usage(usage) => usage.run(),
+            Command::Limits(limits) => limits.run(),
             Command::AdminToken(token) => token.run(),
             Command::DryRun(dry_run) => dry_run.run(),
             Command::Completions(completions) => completions.run(),

@@ -21,12 +21,16 @@ mod document;
 mod dry_run;
 mod edit;
 mod keys;
+mod ledger;
+mod limits;
 mod revisions;
+mod usage;
 
 // What those have in common: which node, how it is asked, what is shown.
 mod changes;
 mod client;
 mod failure;
+mod filter;
 mod print;
 mod profile;
 mod remote;

@@ -10,13 +10,13 @@ const NAMES_MAX: usize = 4;
 pub(super) struct Table(Vec<Vec<String>>);
 
 impl Table {
-    pub(super) fn new<const N: usize>(head: [&str; N]) -> Self {
-        Self(vec![head.map(str::to_owned).to_vec()])
+    pub(super) fn new<'a>(head: impl IntoIterator<Item = &'a str>) -> Self {
+        Self(vec![head.into_iter().map(str::to_owned).collect()])
     }
 
-    pub(super) fn row<const N: usize>(&mut self, cells: [String; N]) {
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         // A cell is one line, whatever others put into it.
-        self.0.push(cells.map(|cell| plain(&cell).replace(['\n', '\t'], " ")).to_vec());
+        self.0.push(cells.into_iter().map(|cell| plain(&cell).replace(['\n', '\t'], " ")).collect());
     }
 }
 

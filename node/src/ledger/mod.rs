@@ -3,6 +3,8 @@
 mod checkpoint;
 mod keep;
 mod open;
+mod read;
 
 pub(crate) use keep::Keeper;
-pub(crate) use open::{Opened, open};
+pub(crate) use open::{Opened, now_ms, open};
+pub(crate) use read::{Reader, Unanswered};

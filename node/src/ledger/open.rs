@@ -62,6 +62,7 @@ pub(crate) fn open(settings: &Settings) -> anyhow::Result<Opened> {
     Ok(Opened { settled: checkpoint.settled.clone(), ledger, incarnation: now_ms, checkpoint, path })
 }
 
-pub(super) fn now_ms() -> u64 {
+/// The time, in unix milliseconds.
+pub(crate) fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }

@@ -34,7 +34,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    pub(crate) fn add(&mut self, other: &Self) {
+    /// Adds those of others.
+    pub fn add(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         let (mut sum, other_tokens) = (self.tokens.to_array(), other.tokens.to_array());
         sum.iter_mut().zip(other_tokens).for_each(|(sum, more)| *sum = sum.saturating_add(more));

@@ -94,7 +94,10 @@ fn what_earlier_lives_settled_counts_and_is_dropped_with_its_window() {
     }
     counters.restore(&settled);
     assert_eq!(table.merge(&cell(id, 8, actor(2, 1), (16, 0)), 80_000), Merged::Changed);
+    assert_eq!(counters.view(id, &table, 80_000).spent, 2 + 4 + 16, "seen before anybody asks for it");
+    assert!(counters.is_empty(), "a look makes none");
     let counter = counters.open(id, &table, 80_000).unwrap();
+    assert_eq!(counters.view(id, &table, 80_000), counter.view(80_000));
     assert_eq!(counter.view(80_000).spent, 2 + 4 + 16, "of parts 2 to 8, with those of another node");
     assert_eq!(counter.view(90_000).spent, 4 + 8 + 16);
     assert_eq!(table.merge(&cell(id, 8, actor(2, 1), (32, 0)), 80_000), Merged::Changed);

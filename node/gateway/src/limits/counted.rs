@@ -9,7 +9,7 @@ use std::{
 use trestle_config::Limit;
 use trestle_counters::{
     Actor, Calendar, Counter, CounterId, Counters, CountersFull, Expired, Leases, LimitId, NodeId, Settled,
-    Subject, Table, Window, WindowId, counters,
+    Subject, Table, View, Window, WindowId, counters,
 };
 
 /// Counters of all limits together. One takes about 300 bytes; a request whose counter finds no room is answered 503.
@@ -65,16 +65,16 @@ impl Counted {
         self.counters.open(counter_id(limit), &self.table, now_ms)
     }
 
+    /// What a limit counts now. Nothing is made for a look.
+    pub(crate) fn view(&self, limit: &Limit, now_ms: u64) -> View {
+        self.counters.view(counter_id(limit), &self.table, now_ms)
+    }
+
     /// The counter of something that is counted once: for longer than vendors keep results, which is 30 days.
     pub(crate) fn open_once(&self, subject: u128, now_ms: u64) -> Result<Arc<Counter>, CountersFull> {
         let window = Window::rolling(ONCE_MS, 2).unwrap_or(Window::Calendar(Calendar::Day));
         let id = CounterId { limit: LimitId(0), subject: Subject(subject), window };
         self.counters.open(id, &self.table, now_ms)
-    }
-
-    /// The counter of a limit, if it has counted something.
-    pub(crate) fn get(&self, limit: &Limit) -> Option<Arc<Counter>> {
-        self.counters.get(&counter_id(limit))
     }
 
     /// Ends the leases whose time has come, and drops counters that idle.

@@ -10,7 +10,12 @@ mod amounts;
 pub(crate) use amounts::{Spent, amount_of};
 
 mod reached;
-pub(crate) use reached::{Reached, measure_word, named, owner_word, usd};
+pub(crate) use reached::{Reached, named, owner_word};
+pub use reached::{measure_word, usd};
 
 mod headers;
 pub(crate) use headers::{Left, write as write_headers};
+
+mod now;
+pub(crate) use now::page;
+pub use now::{LimitNow, LimitPage, LimitsAsked, OWNER_KINDS, kind_word};

@@ -107,7 +107,7 @@ pub(crate) const fn owner_word(kind: OwnerKind) -> &'static str {
 }
 
 /// The word for a measure.
-pub(crate) const fn measure_word(measure: Measure) -> &'static str {
+pub const fn measure_word(measure: Measure) -> &'static str {
     match measure {
         Measure::Requests => "requests",
         Measure::InputTokens => "input_tokens",
@@ -139,10 +139,11 @@ fn amount(limit: &Limit, amount: u64) -> String {
 }
 
 /// US dollars with at least two decimals, exactly.
-pub(crate) fn usd(nano: u64) -> String {
+pub fn usd(nano: impl Into<u128>) -> String {
+    let nano = nano.into();
     let mut text = itoa::Buffer::new().format(nano / 1_000_000_000).to_owned();
     text.push('.');
-    let mut rest = nano % 1_000_000_000;
+    let mut rest = (nano % 1_000_000_000) as u32;
     for place in 0..9 {
         if place > 1 && rest == 0 {
             break;
@@ -213,6 +214,7 @@ mod tests {
 
     #[test]
     fn money_is_exact() {
+        assert_eq!(usd(u128::MAX), "340282366920938463463374607431.768211455");
         for (nano, text) in [
             (0, "0.00"),
             (1, "0.000000001"),

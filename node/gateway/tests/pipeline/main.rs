@@ -27,3 +27,4 @@ mod streams;
 mod support;
 mod transport;
 mod uploads;
+mod usage;
