@@ -11,6 +11,9 @@ mod ledger;
 #[path = "cents/limits.rs"]
 mod limits;
 #[allow(dead_code, reason = "other tests use the rest")]
+#[path = "process/operator.rs"]
+mod operator;
+#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "process/support.rs"]
 mod support;
 #[path = "cents/traffic.rs"]
@@ -18,7 +21,7 @@ mod traffic;
 
 use std::{path::Path, time::Duration};
 use support::{Node, Start, eventually};
-use traffic::{Got, Random, Traffic};
+use traffic::{Random, Traffic};
 use trestle_bench::mock::{Mock, Options, Tally};
 use trestle_store::{Damage, Ledger, Line, Query};
 
@@ -67,14 +70,22 @@ fn every_cent_is_counted_once_however_often_the_node_is_killed() {
     let traffic = Traffic::start(node.address, (rounds, random.next()));
     std::thread::sleep(Duration::from_millis(1_500));
     got.extend(traffic.join());
+    eventually("the last calls to end", || {
+        node.get("/metrics").body.lines().any(|line| line == "trestle_in_flight 0").then_some(())
+    });
+    let told = operator::Operator::of(&node).done("GET /api/limits?limit=100", "");
     node.signal("TERM");
     assert!(node.ended().success());
     sound(&node);
-    judge(&upstreams.account(), &got, data.path(), rounds);
+    let lines = lines(&data.path().join("ledger"));
+    let report = check::Report::of(&lines, &upstreams.account(), &got);
+    report.tell(rounds);
+    report.is_of_a_real_run(rounds);
+    limits::check(&lines, (&data.path().join("counters"), &told), rounds);
 }
 
 fn start(document: &str, data: &Path) -> Node {
-    let serve = Start::serve(document).within(data).arguments(&["--threads", "2"]);
+    let serve = Start::serve(document).within(data).arguments(&["--threads", "2"]).administered();
     let name = |key: u32| (format!("UPSTREAM_{key}"), format!("sk-upstream-{key}"));
     (0..6).map(name).fold(serve, |serve, (name, value)| serve.variable(&name, &value)).start()
 }
@@ -84,14 +95,6 @@ fn sound(node: &Node) {
     for word in ["panicked", "damaged", "cannot be read", "is used by another"] {
         assert!(!log.contains(word), "{word}:\n{log}");
     }
-}
-
-fn judge(account: &[Tally], got: &[Got], data: &Path, rounds: u64) {
-    let lines = lines(&data.join("ledger"));
-    let report = check::Report::of(&lines, account, got);
-    report.tell(rounds);
-    report.is_of_a_real_run(rounds);
-    limits::check(&lines, &data.join("counters"), rounds);
 }
 
 /// All lines of a ledger that nobody writes.

@@ -1,6 +1,7 @@
 //! Who asks under which limits, and whether what the limits have counted is what the ledger says.
 
 use crate::traffic::KINDS;
+use serde_json::{Value, json};
 use std::{collections::HashMap, fmt::Write, fs, path::Path};
 use trestle_config::{Owner, OwnerKind, hash_text};
 use trestle_counters::{LimitId, Settlement, WindowId};
@@ -120,8 +121,9 @@ pub(crate) fn document((openai, anthropic): (&str, &str), rounds: u64) -> String
     text
 }
 
-/// What limits have counted is the sum of what lines say, and never more than is allowed.
-pub(crate) fn check(lines: &[Line], counters: &Path, rounds: u64) {
+/// What limits have counted, by their file and as the node told while it ran, is the sum of what lines say, and never more
+/// than is allowed.
+pub(crate) fn check(lines: &[Line], (counters, told): (&Path, &Value), rounds: u64) {
     let counted = counted(counters);
     let mut reached = 0;
     for bound in &BOUNDS {
@@ -150,10 +152,35 @@ pub(crate) fn check(lines: &[Line], counters: &Path, rounds: u64) {
         // Parts of a window that rolls count together.
         let is_rolling = bound.name.ends_with("1d");
         let one = if is_rolling { total } else { by_window.iter().copied().max().unwrap_or(0) };
+        assert_eq!(used(told, bound), (one, 0), "{kind:?} {name} {}", bound.name);
         assert!(!bound.strict || one <= most, "{kind:?} {name} {}: {one} of {most}", bound.name);
         reached += usize::from(one * 20 > most * 19);
     }
     assert!(reached >= 3, "only {reached} limits were nearly reached");
+}
+
+/// What the node says is used of a limit, and held.
+fn used(told: &Value, bound: &Bound) -> (u64, u64) {
+    let (kind, name) = bound.owner;
+    let kind = match kind {
+        OwnerKind::Customer => "customer",
+        OwnerKind::Team => "team",
+        _ => "key",
+    };
+    let is = |limit: &&Value| {
+        (&limit["owner_kind"], &limit["owner"], &limit["name"])
+            == (&json!(kind), &json!(name), &json!(bound.name))
+    };
+    let limit = told["items"].as_array().unwrap().iter().find(is).unwrap();
+    // Money is decimal text.
+    let figure = |figure: &Value| match figure.as_str() {
+        Some(usd) => {
+            let (whole, nano) = usd.split_once('.').unwrap();
+            whole.parse::<u64>().unwrap() * 1_000_000_000 + format!("{nano:0<9}").parse::<u64>().unwrap()
+        }
+        None => figure.as_u64().unwrap(),
+    };
+    (figure(&limit["used"]), figure(&limit["held"]))
 }
 
 fn tokens(of: &Tokens) -> u64 {
