@@ -61,6 +61,24 @@ impl<'a> Reader<'a> {
         self.number()?.try_into().ok().filter(|count| *count <= max)
     }
 
+    /// Steps over texts, whatever is in them.
+    pub(crate) fn skip_texts(&mut self, count: usize) -> Option<()> {
+        for _ in 0..count {
+            let bytes = self.count(self.0.len())?;
+            self.bytes(bytes)?;
+        }
+        Some(())
+    }
+
+    /// Steps over numbers.
+    pub(crate) fn skip_numbers(&mut self, count: usize) -> Option<()> {
+        for _ in 0..count {
+            let length = self.0.iter().position(|byte| *byte < 0x80)? + 1;
+            self.bytes(length)?;
+        }
+        Some(())
+    }
+
     pub(crate) fn text(&mut self, bytes_max: usize) -> Option<&'a str> {
         let count = self.count(bytes_max)?;
         std::str::from_utf8(self.bytes(count)?).ok()

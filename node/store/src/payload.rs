@@ -140,6 +140,23 @@ pub(crate) fn read_intent(payload: &[u8]) -> Option<IntentSeen<'_>> {
     Some(IntentSeen { intent, tags, charges })
 }
 
+/// Whether an intent has charges, told without a look at what stands before them.
+pub(crate) fn has_charges(payload: &[u8]) -> Option<bool> {
+    let mut from = Reader(payload);
+    from.bytes(16)?;
+    from.skip_texts(1)?;
+    from.skip_numbers(2)?;
+    from.skip_texts(4)?;
+    let tags = from.count(TAGS_MAX)?;
+    from.skip_texts(tags + 5)?;
+    from.byte()?;
+    from.skip_texts(1)?;
+    from.skip_numbers(1)?;
+    let kinds = from.number()?.count_ones();
+    from.skip_numbers(kinds as usize + 1)?;
+    Some(from.count(CHARGES_MAX)? > 0)
+}
+
 fn texts<'a, const N: usize>(from: &mut Reader<'a>) -> Option<[&'a str; N]> {
     let mut texts = [""; N];
     for text in &mut texts {
@@ -249,5 +266,46 @@ impl<'a> OutcomeSeen<'a> {
     pub(crate) fn amounts(&self) -> impl Iterator<Item = u64> + use<'a> {
         let (count, mut from) = self.amounts;
         (0..count).map_while(move |_| from.number())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charges_are_seen_without_reading_the_rest() {
+        let tags = ["blue".into(), "grün".into()];
+        let charge = [Charge { limit: 1, amount: 300, ..Charge::default() }];
+        let tokens = Tokens { input: 200, characters: 5, ..Tokens::default() };
+        for (tags, tokens, charges) in [
+            (&[][..], Tokens::default(), &[][..]),
+            (&tags, tokens, &[]),
+            (&tags, tokens, &charge),
+            (&[], tokens, &charge),
+        ] {
+            let (request_id, model) = ("0123456789abcdef", "m".repeat(200));
+            let intent = Intent {
+                call: u128::MAX,
+                request_id,
+                attempt: 300,
+                start_ms: 1_796_000_000_000,
+                tags,
+                model: &model,
+                price_version: u64::MAX,
+                tokens,
+                nano_usd: 12_345,
+                charges,
+                ..Intent::default()
+            };
+            let mut out = Vec::new();
+            write_intent(&mut out, &intent);
+            assert_eq!(has_charges(&out), Some(!charges.is_empty()));
+            assert_eq!(read_intent(&out).map(|seen| seen.charge_count()), Some(charges.len()));
+            for cut in 0..out.len() {
+                assert!(has_charges(&out[..cut]).is_none() || read_intent(&out[..cut]).is_none(), "{cut}");
+            }
+        }
+        assert_eq!(has_charges(&[0xFF; 64]), None);
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::{
     line::Charge,
-    payload::{OutcomeSeen, read_intent, read_outcome},
-    record::{Kind, Records},
+    payload::{OutcomeSeen, has_charges, read_intent, read_outcome},
+    record::{self, Kind, Records},
     settled::{self, Settled},
 };
 
-/// One thing that happened.
+/// One thing that happened to a call that is charged to something.
 ///
 /// Of one call `Held` comes before `Settled`, each once; between calls there is no order. What a call held that is settled
 /// between the positions may have been announced before the first one.
@@ -41,6 +41,8 @@ pub(crate) fn replay(bytes: &[u8], salt: u32, from: usize, visit: &mut dyn FnMut
     let mut records = Records::new(bytes, salt, from);
     for record in &mut records {
         match record.kind {
+            // Most calls are charged to nothing: nothing is told of them, and little is read.
+            Kind::Intent if has_charges(record.payload) == Some(false) => {}
             Kind::Intent => {
                 let Some(intent) = read_intent(record.payload) else { continue };
                 charges.clear();
@@ -50,6 +52,12 @@ pub(crate) fn replay(bytes: &[u8], salt: u32, from: usize, visit: &mut dyn FnMut
             }
             Kind::Outcome => {
                 let Some(outcome) = read_outcome(record.payload) else { continue };
+                if outcome.amounts().next().is_none() {
+                    let intent = record::read(bytes, salt, outcome.intent);
+                    if intent.and_then(|intent| has_charges(intent.payload)) == Some(false) {
+                        continue;
+                    }
+                }
                 let settled = settled::with_intent(bytes, salt, outcome);
                 let Some(Settled { intent, outcome }) = settled else { continue };
                 charges.clear();
