@@ -49,7 +49,7 @@ const fn bound(
     Bound { owner, name, measure, amount, strict }
 }
 
-const BOUNDS: [Bound; 8] = [
+const BOUNDS: [Bound; 12] = [
     bound((OwnerKind::Customer, "acme"), "usd/year", (Measure::NanoUsd, 12_000_000), true),
     bound((OwnerKind::Team, "tight"), "usd/month", (Measure::NanoUsd, 4_000_000), true),
     bound((OwnerKind::Team, "wide"), "usd/month", (Measure::NanoUsd, 6_000_000), true),
@@ -58,6 +58,10 @@ const BOUNDS: [Bound; 8] = [
     bound((OwnerKind::Team, "bound"), "tokens/1d", (Measure::Tokens, 6_000), true),
     bound((OwnerKind::Key, "k2"), "usd/month", (Measure::NanoUsd, 3_000_000), true),
     bound((OwnerKind::Key, "k8"), "usd/month", (Measure::NanoUsd, 900_000), true),
+    bound((OwnerKind::KeyProvider, "k6@anthropic"), "usd/month", (Measure::NanoUsd, 1_200_000), true),
+    bound((OwnerKind::KeyProvider, "k4@openai"), "requests/1d", (Measure::Requests, 15), true),
+    bound((OwnerKind::Provider, "anthropic"), "usd/month", (Measure::NanoUsd, 40_000_000), true),
+    bound((OwnerKind::Provider, "openai"), "tokens/1d", (Measure::Tokens, 14_000), false),
 ];
 
 /// A document with these owners, and a name with a star for each kind of behaviour.
@@ -66,9 +70,13 @@ pub(crate) fn document((openai, anthropic): (&str, &str), rounds: u64) -> String
         let keys = (0..6).map(|key| format!("{{ name: {vendor}{key}, value: env:UPSTREAM_{key} }}"));
         keys.collect::<Vec<_>>().join(", ")
     };
+    let limits = |kind, name: &str| written((kind, name), rounds);
+    let (at_openai, at_anthropic) =
+        (limits(OwnerKind::Provider, "openai"), limits(OwnerKind::Provider, "anthropic"));
+    // What stands behind `@` is a version to the catalog: whatever it is, the price is that of the model.
     let mut text = format!(
-        "providers:\n  openai: {{ base_url: '{openai}/v1', dialects: [openai-chat], keys: [{}] }}\n  anthropic: \
-         {{ base_url: '{anthropic}/v1', keys: [{}] }}\nmodels:\n",
+        "providers:\n  openai: {{ base_url: '{openai}/v1', dialects: [openai-chat], keys: [{}], {at_openai} }}\n  \
+         anthropic: {{ base_url: '{anthropic}/v1', keys: [{}], {at_anthropic} }}\nmodels:\n",
         keys("openai"),
         keys("anthropic")
     );
@@ -82,28 +90,6 @@ pub(crate) fn document((openai, anthropic): (&str, &str), rounds: u64) -> String
             );
         }
     }
-    let limits = |kind, name: &str| {
-        let of = BOUNDS.iter().filter(|bound| bound.owner == (kind, name));
-        let (mut limits, mut budgets) = (Vec::new(), Vec::new());
-        for bound in of {
-            let per = bound.name.split_once('/').unwrap().1;
-            let amount = bound.amount * (rounds + 1);
-            let mode = if bound.strict { "strict" } else { "soft" };
-            match bound.measure {
-                Measure::NanoUsd => {
-                    let usd = format!("{}.{:09}", amount / 1_000_000_000, amount % 1_000_000_000);
-                    budgets.push(format!("{{ usd: '{usd}', per: {per}, mode: {mode} }}"));
-                }
-                Measure::Requests => {
-                    limits.push(format!("{{ requests: {amount}, per: {per}, mode: {mode} }}"))
-                }
-                Measure::Tokens => limits.push(format!("{{ tokens: {amount}, per: {per}, mode: {mode} }}")),
-            }
-        }
-        let more = if name == "one" { "{ concurrent: 3 }, { requests: 100, per: 1s }" } else { "" };
-        limits.extend((!more.is_empty()).then(|| more.to_owned()));
-        format!("limits: [{}], budgets: [{}]", limits.join(", "), budgets.join(", "))
-    };
     let _ = writeln!(text, "customers:\n  acme: {{ {} }}\nteams:", limits(OwnerKind::Customer, "acme"));
     for team in ["tight", "wide", "few", "soft", "one", "bound"] {
         let customer = if matches!(team, "wide" | "soft") { "customer: acme, " } else { "" };
@@ -112,13 +98,42 @@ pub(crate) fn document((openai, anthropic): (&str, &str), rounds: u64) -> String
     text.push_str("keys:\n");
     for (key, team) in KEYS {
         let (hash, limits) = (hash_text(&format!("sk-{key}")), limits(OwnerKind::Key, key));
-        let _ = writeln!(text, "  {key}: {{ value: '{hash}', team: {team}, {limits} }}");
+        let there = ["openai", "anthropic"].map(|provider| {
+            let name = format!("{key}@{provider}");
+            format!("{provider}: {{ {} }}", written((OwnerKind::KeyProvider, &name), rounds))
+        });
+        let there = format!("provider_limits: {{ {} }}", there.join(", "));
+        let _ = writeln!(text, "  {key}: {{ value: '{hash}', team: {team}, {limits}, {there} }}");
     }
     text.push_str(
         "settings:\n  timeouts: { first_token_ms: 1000, idle_ms: 500, total_ms: 20000 }\n  retries: { max: 1, backoff_ms: \
          5 }\n",
     );
     text
+}
+
+/// The limits of an owner as they are written.
+fn written(owner: (OwnerKind, &str), rounds: u64) -> String {
+    let (mut limits, mut budgets) = (Vec::new(), Vec::new());
+    for bound in BOUNDS.iter().filter(|bound| bound.owner == owner) {
+        let per = bound.name.split_once('/').unwrap().1;
+        let amount = bound.amount * (rounds + 1);
+        let mode = if bound.strict { "strict" } else { "soft" };
+        match bound.measure {
+            Measure::NanoUsd => {
+                let usd = format!("{}.{:09}", amount / 1_000_000_000, amount % 1_000_000_000);
+                // One that is short makes answers shorter.
+                let on_short = if owner.1 == "k2" { "clamp" } else { "refuse" };
+                budgets.push(format!("{{ usd: '{usd}', per: {per}, mode: {mode}, on_short: {on_short} }}"));
+            }
+            Measure::Requests => limits.push(format!("{{ requests: {amount}, per: {per}, mode: {mode} }}")),
+            Measure::Tokens => limits.push(format!("{{ tokens: {amount}, per: {per}, mode: {mode} }}")),
+        }
+    }
+    if owner.1 == "one" {
+        limits.push("{ concurrent: 3 }, { requests: 100, per: 1s }".to_owned());
+    }
+    format!("limits: [{}], budgets: [{}]", limits.join(", "), budgets.join(", "))
 }
 
 /// What limits have counted, by their file and as the node told while it ran, is the sum of what lines say, and never more
@@ -134,6 +149,8 @@ pub(crate) fn check(lines: &[Line], (counters, told): (&Path, &Value), rounds: u
         let of = lines.iter().filter(|line| match kind {
             OwnerKind::Customer => &*line.owner.customer == name,
             OwnerKind::Team => &*line.owner.team == name,
+            OwnerKind::Provider => &*line.provider == name,
+            OwnerKind::KeyProvider => name.split_once('@') == Some((&line.owner.key, &line.provider)),
             _ => &*line.owner.key == name,
         });
         let sum: u64 = match bound.measure {
@@ -165,6 +182,8 @@ fn used(told: &Value, bound: &Bound) -> (u64, u64) {
     let kind = match kind {
         OwnerKind::Customer => "customer",
         OwnerKind::Team => "team",
+        OwnerKind::Provider => "provider",
+        OwnerKind::KeyProvider => "key_provider",
         _ => "key",
     };
     let is = |limit: &&Value| {
