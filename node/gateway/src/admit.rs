@@ -89,7 +89,9 @@ pub(crate) fn admit(flight: &mut Flight, of: &OfRequest, lasts: Duration) -> Res
     }
     let now_ms = flight.now_ms();
     let worker = Rc::clone(&flight.worker);
-    flight.account.hold(worker.counting(now_ms, lasts), &limits, None)
+    flight.account.hold(worker.counting(now_ms, lasts), &limits, None)?;
+    worker.seat().shard.admitted();
+    Ok(())
 }
 
 /// What cannot be let in, told to the client.

@@ -113,6 +113,8 @@ pub(crate) struct Shard {
     series: Mutex<HashMap<Box<str>, Vec<Labelled>>>,
     errors: Mutex<BTreeMap<(&'static str, &'static str), u64>>,
     attempt_faults: Mutex<HashMap<Box<str>, BTreeMap<&'static str, u64>>>,
+    /// Requests that limits let in.
+    admitted: AtomicU64,
     // By the kind of owner, the measure, and what the limit did.
     limits: Mutex<BTreeMap<[&'static str; 3], u64>>,
 }
@@ -149,6 +151,11 @@ impl Shard {
         if let Some(causes) = all.get_mut(provider) {
             *causes.entry(cause).or_default() += 1;
         }
+    }
+
+    /// Counts a request that all of its limits let in.
+    pub(crate) fn admitted(&self) {
+        add(&self.admitted, 1);
     }
 
     /// Counts what a limit did to a request: `refused` or `warned`.
