@@ -7,7 +7,7 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 use trestle_bench::mock::{Mock, Options};
 
-use crate::http::{chat, open, send};
+use crate::http::{chat, messages, open, send};
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -65,4 +65,39 @@ fn a_client_that_leaves_is_seen() {
         until("the request ends", || mock.in_flight() == 0);
         assert!(mock.requests()[0].aborted, "{settings}");
     }
+}
+
+#[test]
+fn each_call_is_in_the_account() {
+    let mock = Mock::start(Options::default()).unwrap();
+    let body = |model: &str, stream: bool| json!({"model": model, "stream": stream, "max_tokens": 50, "messages": [{"role": "user", "content": "a b c"}]});
+    chat(&mock, "", &body("m+tokens=4+name=whole", false));
+    messages(&mock, "", &body("m+tokens=4+cached=1+name=stream", true));
+    messages(&mock, "", &body("m+tokens=9+cut_mid=3+name=cut", true));
+    chat(&mock, "", &body("m+tokens=9+error_event_mid=2+name=error", true));
+    chat(&mock, "", &body("m+status=500+name=500", false));
+    let account = send(&mock, "GET /_mock/account", &[], "").json();
+    assert_eq!(account["left_out"], 0);
+    let told: Vec<_> = account["calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| {
+            let number = |name: &str| call[name].as_u64().unwrap();
+            let name = call["model"].as_str().unwrap().rsplit('=').next().unwrap();
+            (name, number("status"), number("events"), call["reported"].as_bool().unwrap(), number("output"))
+        })
+        .collect();
+    let expected = [
+        ("whole", 200, 0, true, 4),
+        ("stream", 200, 4, true, 4),
+        // Anthropic tells of one token at the begin.
+        ("cut", 200, 3, false, 1),
+        ("error", 200, 2, false, 0),
+        ("500", 500, 0, false, 0),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!((mock.account()[1].cached, mock.account()[1].input > 1), (1, true));
+    send(&mock, "DELETE /_mock/account", &[], "");
+    assert!(mock.account().is_empty() && mock.requests().len() == 5);
 }
