@@ -157,8 +157,8 @@ impl Flight {
         let name = |name: &dyn Fn(&trestle_config::Caller) -> Option<&str>| {
             caller.and_then(name).unwrap_or_default()
         };
-        let likely = Spent::from(estimate.likely);
-        let charges = self.account.charges(scope, &likely);
+        let ahead = Spent::from(estimate.ahead());
+        let charges = self.account.charges(scope, &ahead);
         let id = self.record.id_hex();
         let entry = journal.announce(&Intent {
             call: self.worker.random(),
@@ -180,8 +180,8 @@ impl Flight {
             batch: matches!(self.record.endpoint, Endpoint::Stored(_, act) if act.is_content()),
             service_tier: service_tier.unwrap_or_default(),
             price_version: target.known.as_ref().map_or(0, |known| known.price_version),
-            tokens: Tokens { input: likely.input, output: likely.output, ..Tokens::default() },
-            nano_usd: likely.nano_usd,
+            tokens: Tokens { input: ahead.input, output: ahead.output, ..Tokens::default() },
+            nano_usd: ahead.nano_usd,
             charges: &charges,
         })?;
         Ok(Some(entry))

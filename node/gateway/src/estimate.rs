@@ -45,6 +45,8 @@ pub(crate) struct Estimate {
     pub(crate) nano_usd: Result<u64, Unbounded>,
     /// What it will come to in most cases.
     pub(crate) likely: Amounts,
+    /// A strict limit counts it.
+    pub(crate) strict: bool,
 }
 
 impl Estimate {
@@ -53,10 +55,39 @@ impl Estimate {
         tokens: Err(Unbounded::Operation),
         nano_usd: Err(Unbounded::Operation),
         likely: Amounts { input: 0, output: 0, nano_usd: 0 },
+        strict: false,
     };
     /// Of what costs nothing.
-    pub(crate) const NOTHING: Self =
-        Self { tokens: Ok((0, 0)), nano_usd: Ok(0), likely: Amounts { input: 0, output: 0, nano_usd: 0 } };
+    pub(crate) const NOTHING: Self = Self {
+        tokens: Ok((0, 0)),
+        nano_usd: Ok(0),
+        likely: Amounts { input: 0, output: 0, nano_usd: 0 },
+        strict: false,
+    };
+}
+
+impl Estimate {
+    /// What is told ahead, and charged should the process die before the call ends: as nobody knows then what it came to, all
+    /// that it could where a limit is strict.
+    pub(crate) fn ahead(&self) -> Amounts {
+        match (self.tokens, self.nano_usd) {
+            (Ok((input, output)), Ok(nano_usd)) if self.strict => Amounts { input, output, nano_usd },
+            _ => self.likely,
+        }
+    }
+
+    /// A part of it, for one of several calls.
+    #[must_use]
+    pub(crate) fn part(self, calls: u64) -> Self {
+        let part = |amount: u64| amount.div_ceil(calls.max(1));
+        let Amounts { input, output, nano_usd } = self.likely;
+        Self {
+            tokens: self.tokens.map(|(input, output)| (part(input), part(output))),
+            nano_usd: self.nano_usd.map(part),
+            likely: Amounts { input: part(input), output: part(output), nano_usd: part(nano_usd) },
+            strict: self.strict,
+        }
+    }
 }
 
 impl Unbounded {
@@ -124,7 +155,7 @@ fn follow(percentile: &mut f64, value: f64) {
 /// Whether anybody asks for the most that a call can cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Most {
-    /// A strict budget does.
+    /// A strict limit does.
     Wanted,
     /// Nobody.
     Unasked,
@@ -158,6 +189,7 @@ pub(crate) fn estimate(
             Most::Unasked => Err(Unbounded::Price),
         },
         likely: Amounts { input, output, nano_usd: cost },
+        strict: most == Most::Wanted,
     }
 }
 

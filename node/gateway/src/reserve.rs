@@ -59,7 +59,9 @@ impl Walk<'_> {
     pub(crate) fn reserve(&mut self, target: &mut Target<'_>) -> Result<(), NotReserved> {
         let config = target.config;
         let limits = self.limits.limits_at(&config.provider, target.scope);
-        let strict = |limit: &Arc<Limit>| limit.mode == Mode::Strict && limit.measure == Measure::NanoUsd;
+        let counts_requests =
+            |limit: &Limit| matches!(limit.measure, Measure::Requests | Measure::Concurrent);
+        let strict = |limit: &Arc<Limit>| limit.mode == Mode::Strict && !counts_requests(limit);
         let most = limits.iter().any(|(limits, _)| limits.iter().any(strict));
         let most = if most { Most::Wanted } else { Most::Unasked };
         let bytes = target.prepared.calls().map(Outgoing::held).sum();
@@ -126,12 +128,7 @@ impl Walk<'_> {
             let subject = subject(&pin.provider.name, &pin.theirs);
             self.flight.account.count_once(worker.counting(now_ms, self.timer.left()), subject);
         }
-        let mut estimate = target.estimate;
-        let calls = target.prepared.calls().count() as u64;
-        if calls > 1 {
-            estimate.likely.input /= calls;
-            estimate.likely.nano_usd /= calls;
-        }
+        let estimate = target.estimate.part(target.prepared.calls().count() as u64);
         self.flight.begin_call(Calling {
             target: target.config,
             scope: target.scope,
