@@ -4,8 +4,9 @@ use crate::{
     flight::Flight,
     headers::Headers,
     limits::{Reached, Refused, Scope},
+    timer::Timer,
 };
-use std::{net::IpAddr, rc::Rc, sync::Arc, time::Duration};
+use std::{net::IpAddr, rc::Rc, sync::Arc};
 use trestle_config::{Caller, Limit, Limits, Network, ProviderConfig, Snapshot};
 use trestle_dialect::{Refusal, RefusalKind};
 
@@ -82,14 +83,14 @@ impl OfRequest {
 }
 
 /// Counts the request among those that run and were made, where its limits have room.
-pub(crate) fn admit(flight: &mut Flight, of: &OfRequest, lasts: Duration) -> Result<(), Refused> {
+pub(crate) fn admit(flight: &mut Flight, of: &OfRequest, timer: &Timer) -> Result<(), Refused> {
     let limits = of.limits();
     if limits.iter().all(|(limits, _)| limits.is_empty()) {
         return Ok(());
     }
     let now_ms = flight.now_ms();
     let worker = Rc::clone(&flight.worker);
-    flight.account.hold(worker.counting(now_ms, lasts), &limits, None)?;
+    flight.account.hold(worker.counting(now_ms, timer.left()), &limits, None)?;
     worker.seat().shard.admitted();
     Ok(())
 }

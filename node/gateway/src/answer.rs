@@ -111,9 +111,9 @@ fn limited(flight: &Flight, headers: &mut HeaderMap) {
     if record.traced {
         set(headers, TRACE, &trace::in_ascii(&trace::trace(record, &flight.account)));
     }
-    let now_ms = flight.now_ms();
-    let left = flight.account.left(now_ms);
-    if !left.is_empty() {
+    if !flight.account.is_empty() {
+        let now_ms = flight.now_ms();
+        let left = flight.account.left(now_ms);
         limits::write_headers(record.endpoint.dialect(), now_ms, &left, headers);
     }
 }
@@ -156,7 +156,7 @@ fn dropped_header(dropped: &[String]) -> String {
 }
 
 /// A whole answer.
-pub(crate) fn full(mut flight: Flight, body: Bytes, dropped: &[String]) -> Response<Answer> {
+pub(crate) fn full(mut flight: Box<Flight>, body: Bytes, dropped: &[String]) -> Response<Answer> {
     flight.record.bytes_out = body.len() as u64;
     let mut response = Response::new(Answer::full(body));
     *response.status_mut() = StatusCode::from_u16(flight.record.status).unwrap_or(StatusCode::OK);
@@ -165,7 +165,7 @@ pub(crate) fn full(mut flight: Flight, body: Bytes, dropped: &[String]) -> Respo
 }
 
 /// A refusal of ours.
-pub(crate) fn refusal(mut flight: Flight, refusal: &Refusal) -> Response<Answer> {
+pub(crate) fn refusal(mut flight: Box<Flight>, refusal: &Refusal) -> Response<Answer> {
     flight.refused(refusal);
     let id = flight.id();
     let failure = Failure {
@@ -188,7 +188,7 @@ pub(crate) fn refusal(mut flight: Flight, refusal: &Refusal) -> Response<Answer>
 /// The upstream's own error, because it is the request that must change: as it came where the client speaks the same
 /// dialect and nothing else was tried, else in the client's words with every attempt.
 pub(crate) fn fault(
-    mut flight: Flight,
+    mut flight: Box<Flight>,
     failed: &Failed,
     fault: &Fault,
     theirs: Option<Dialect>,

@@ -46,12 +46,12 @@ impl Conceding<'_> {
     }
 
     async fn run(&mut self) -> Walked {
-        let model = self.ask.model.clone();
-        let mut limits = OfRequest::new(self.snapshot, self.flight.record.caller.as_ref(), &model);
+        let caller = self.flight.record.caller.as_ref();
+        let mut limits = OfRequest::new(self.snapshot, caller, &self.ask.model);
         let (mut admitted, mut from) = (false, 0);
         for round in 0..CHANGES_MAX {
             if !admitted {
-                match admit(self.flight, &limits, self.timer.left()) {
+                match admit(self.flight, &limits, self.timer) {
                     Ok(()) => admitted = true,
                     Err(Refused::Downgrade(model, limit, _)) => {
                         match self.downgrade(&model, &limit) {

@@ -32,10 +32,10 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// A request that begins now.
-    pub(crate) fn begin(worker: &Rc<Worker>, endpoint: Endpoint) -> Self {
+    /// A request that begins now. Boxed: it is handed on from stage to stage.
+    pub(crate) fn begin(worker: &Rc<Worker>, endpoint: Endpoint) -> Box<Self> {
         worker.seat().in_flight.fetch_add(1, Relaxed);
-        Self {
+        Box::new(Self {
             worker: Rc::clone(worker),
             started: Instant::now(),
             record: Record::new(worker.random(), endpoint, SystemTime::now()),
@@ -43,7 +43,7 @@ impl Flight {
             call: None,
             gaps: Gaps::default(),
             last_event: None,
-        }
+        })
     }
 
     /// Our id of the request, 32 hexadecimal digits.
@@ -108,6 +108,9 @@ impl Flight {
     pub(crate) fn close(&mut self) {
         self.end_call(kind_of(self.record.outcome));
         self.account.settle();
+        if self.account.is_empty() {
+            return;
+        }
         for (limit, window, percent) in self.account.warnings(self.now_ms()) {
             if self.worker.at_hand().is_news(limit.id, window, percent) {
                 self.worker.seat().shard.limited(limit, "warned");

@@ -102,7 +102,7 @@ pub(crate) fn client_id(headers: &Headers) -> Option<Box<str>> {
 
 /// A target answers: whole, in parts or as events.
 fn deliver(
-    mut flight: Flight,
+    mut flight: Box<Flight>,
     (won, mut dropped): (Won, Vec<String>),
     timer: Timer,
     (ask, snapshot): (&Ask, &Snapshot),
@@ -149,7 +149,7 @@ pub(crate) fn stream_out(headers: HeaderMap, relay: Relay) -> Response<Answer> {
 
 /// No target answers: the client hears the upstream's own error where the request must change, else a refusal of
 /// ours with every attempt.
-pub(crate) fn lost(flight: Flight, failed: &Failed, dialect: Option<Dialect>) -> Response<Answer> {
+pub(crate) fn lost(flight: Box<Flight>, failed: &Failed, dialect: Option<Dialect>) -> Response<Answer> {
     if let (None, Some(fault)) = (failed.kind(), &failed.fault) {
         return answer::fault(flight, failed, fault, dialect);
     }

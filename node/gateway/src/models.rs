@@ -8,7 +8,7 @@ use trestle_dialect::{Dialect, ListedModel, Refusal, RefusalKind, model_info, mo
 
 /// The names of the document, those that its providers list, and where one lists none those that the catalog knows of
 /// its vendor; as far as the caller may use them, in the shape that its SDK expects.
-pub(crate) fn list(mut flight: Flight, snapshot: &Snapshot, headers: &Headers) -> Response<Answer> {
+pub(crate) fn list(mut flight: Box<Flight>, snapshot: &Snapshot, headers: &Headers) -> Response<Answer> {
     let caller = flight.record.caller.clone();
     let caller = caller.as_deref();
     let mut models = BTreeSet::new();
@@ -36,7 +36,7 @@ pub(crate) fn list(mut flight: Flight, snapshot: &Snapshot, headers: &Headers) -
 
 /// One model, if there is such a name and the caller may use it.
 pub(crate) fn one(
-    mut flight: Flight,
+    mut flight: Box<Flight>,
     snapshot: &Snapshot,
     headers: &Headers,
     name: &str,

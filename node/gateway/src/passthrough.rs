@@ -99,7 +99,7 @@ struct Passed {
 
 /// Makes the call, if it is allowed, and passes its answer on.
 pub(crate) async fn pass(
-    mut flight: Flight,
+    mut flight: Box<Flight>,
     snapshot: &Snapshot,
     through: &Through,
     (headers, body): (Headers, RequestBody),
@@ -347,7 +347,7 @@ fn request(call: &Call, remote: &dyn Provider, picked: &Picked) -> Result<Reques
 
 /// The answer on its way, byte for byte.
 fn deliver(
-    (mut flight, snapshot): (Flight, &Snapshot),
+    (mut flight, snapshot): (Box<Flight>, &Snapshot),
     call: &Call,
     Passed { head, queue, body, failed }: Passed,
     timer: Timer,

@@ -34,7 +34,7 @@ pub struct Relay {
 }
 
 struct Inner {
-    flight: Flight,
+    flight: Box<Flight>,
     timer: Timer,
     idle: Duration,
     finish_alone: bool,
@@ -53,7 +53,7 @@ enum Kind {
 impl Relay {
     /// Relays events.
     pub(crate) fn events(
-        flight: Flight,
+        flight: Box<Flight>,
         stream: Stream,
         timer: Timer,
         (dialect, idle): (Dialect, Duration),
@@ -64,7 +64,7 @@ impl Relay {
     /// Relays bytes: those that are there, then what comes. `length` is the whole length, where it is known; `good` is how
     /// the request ends once all of them have gone.
     pub(crate) fn bytes(
-        flight: Flight,
+        flight: Box<Flight>,
         (queue, body, length): (VecDeque<Bytes>, Incoming, Option<u64>),
         (timer, idle): (Timer, Duration),
         (tap, good): (Tap, Outcome),
@@ -72,7 +72,7 @@ impl Relay {
         Self::new(flight, timer, idle, Kind::Bytes { queue, body, left: length, tap: Box::new(tap), good })
     }
 
-    fn new(flight: Flight, mut timer: Timer, idle: Duration, kind: Kind) -> Self {
+    fn new(flight: Box<Flight>, mut timer: Timer, idle: Duration, kind: Kind) -> Self {
         timer.stage(idle);
         Self { inner: Some(Inner { flight, timer, idle, finish_alone: false, kind }) }
     }

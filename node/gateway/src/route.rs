@@ -5,12 +5,13 @@ use crate::{
     kept::{Pin, elsewhere, pin, stored},
     receive::Ask,
 };
+use smallvec::SmallVec;
 use std::sync::Arc;
 use trestle_config::{Caller, Group, ResolvedTarget, Snapshot, Strategy, TargetConfig};
 use trestle_dialect::{Refusal, RefusalKind};
 
 /// The targets to try, in order; never empty, at most `attempts_max`.
-pub(crate) type Plan = Vec<Arc<TargetConfig>>;
+pub(crate) type Plan = SmallVec<[Arc<TargetConfig>; 2]>;
 
 /// Makes the plan for a request. One that goes on with what a provider keeps has one target.
 pub(crate) fn plan(
@@ -130,7 +131,7 @@ struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     fn new(caller: Option<&'a Caller>) -> Self {
-        Self { caller, only: None, plan: Vec::new(), left_out: Vec::new(), refused: None }
+        Self { caller, only: None, plan: Plan::new(), left_out: Vec::new(), refused: None }
     }
 
     fn add(&mut self, resolved: &ResolvedTarget, with_fallbacks: bool, chance: &mut dyn FnMut() -> f64) {

@@ -17,7 +17,7 @@ use trestle_dialect::json::Writer;
 const LIMITS_MAX: usize = 1_000;
 
 /// The limits of the caller with their figures.
-pub(crate) fn tell(mut flight: Flight, counted: &Counted) -> Response<Answer> {
+pub(crate) fn tell(mut flight: Box<Flight>, counted: &Counted) -> Response<Answer> {
     let Some(caller) = flight.record.caller.clone() else {
         return answer::refusal(flight, &unauthenticated("usage is told to keys alone: send one"));
     };

@@ -174,7 +174,7 @@ pub(crate) fn plan(
     };
     let target = snapshot.account(&pin.provider);
     ask.pin = Some(pin);
-    Ok(vec![target])
+    Ok(Plan::from_iter([target]))
 }
 
 fn create(

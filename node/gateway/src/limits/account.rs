@@ -107,6 +107,11 @@ impl Refused {
 }
 
 impl Account {
+    /// Whether no limit counts the request.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
     /// Counts no more for a limit, which has sent the request to a cheaper model.
     pub(crate) fn exempt(&mut self, limit: LimitId) {
         self.exempt.push(limit);

@@ -47,7 +47,7 @@ const OWN_MAX: usize = 8;
 
 /// A session that is open on the provider's side. Settled when it is dropped.
 pub struct Session {
-    flight: Flight,
+    flight: Box<Flight>,
     upstream: WebSocketStream<Io>,
     /// How the client calls the model, and how the provider does.
     model: (String, Box<str>),
@@ -95,7 +95,7 @@ fn config() -> WebSocketConfig {
 }
 
 impl Session {
-    pub(super) async fn new(flight: Flight, link: Link, asked: String) -> Self {
+    pub(super) async fn new(flight: Box<Flight>, link: Link, asked: String) -> Self {
         let Link { io, first, model, slot, .. } = link;
         let upstream =
             WebSocketStream::from_partially_read(io, first.into(), Role::Client, Some(config())).await;
