@@ -1,4 +1,4 @@
-//! Each second: what was written is put on the disk, what limits have counted is kept, leases end. More often room is
+//! Twice a second: what was written is put on the disk, what limits have counted is kept, leases end. More often room is
 //! prepared.
 
 use super::{Opened, checkpoint::Checkpoint, open::now_ms};
@@ -12,12 +12,14 @@ use std::{
     time::{Duration, Instant},
 };
 use trestle_gateway::Gateway;
-use trestle_store::{Ledger, Tended};
+use trestle_store::{Ledger, Position, Tended};
 
-/// How often it is done.
-const ROUND: Duration = Duration::from_secs(1);
 /// How often room is prepared: a thread fills a file within a second where it makes 20,000 calls.
-const TEND: Duration = Duration::from_millis(200);
+const TEND: Duration = Duration::from_millis(250);
+/// Each so many times the rest is done: what a loss of power takes is no older than two of these rounds.
+const ROUND: u32 = 2;
+/// How often what limits have counted is written.
+const WRITE: Duration = Duration::from_secs(1);
 /// Sums that are written in a second; with more of them the file is written less often.
 const SUMS_A_SECOND: usize = 20_000;
 
@@ -33,6 +35,7 @@ struct Keeping {
     checkpoint: Checkpoint,
     path: PathBuf,
     written: Instant,
+    kept: Option<Position>,
     short: bool,
 }
 
@@ -42,17 +45,17 @@ impl Keeper {
         let (stop, stopped) = mpsc::channel();
         let Opened { ledger, checkpoint, path, .. } = opened;
         let mut keeping =
-            Keeping { ledger, gateway, checkpoint, path, written: Instant::now(), short: false };
+            Keeping { ledger, gateway, checkpoint, path, written: Instant::now(), kept: None, short: false };
         let thread = std::thread::Builder::new().name("ledger".to_owned()).spawn(move || {
-            let mut next = Instant::now() + ROUND;
+            let mut times = 0_u32;
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TEND) {
                 keeping.tend();
-                if Instant::now() >= next {
-                    next = Instant::now() + ROUND;
-                    keeping.round();
+                times = times.wrapping_add(1);
+                if times.is_multiple_of(ROUND) {
+                    keeping.round(Ledger::sync_behind);
                 }
             }
-            keeping.round();
+            keeping.round(Ledger::sync);
             keeping.write();
         })?;
         Ok(Self { stop, thread })
@@ -71,9 +74,9 @@ impl Keeping {
         self.tell(&tended);
     }
 
-    fn round(&mut self) {
+    fn round(&mut self, sync: fn(&Ledger) -> io::Result<Position>) {
         let now_ms = now_ms();
-        match self.ledger.sync() {
+        match sync(&self.ledger) {
             Ok(position) => match self.checkpoint.advance(&self.ledger, position) {
                 Ok(0) => {}
                 Ok(records) => tracing::error!(records, "records of the ledger cannot be read"),
@@ -88,7 +91,8 @@ impl Keeping {
         self.checkpoint.settled.expire(now_ms);
         let expired = self.gateway.sweep(now_ms);
         metric::ledger(&self.ledger.lag(), &self.ledger.room(), expired);
-        if self.written.elapsed() >= ROUND * (1 + self.checkpoint.settled.len() / SUMS_A_SECOND) as u32 {
+        let sums = self.checkpoint.settled.len();
+        if self.written.elapsed() >= WRITE * (1 + sums / SUMS_A_SECOND) as u32 {
             self.write();
         }
     }
@@ -96,8 +100,12 @@ impl Keeping {
     /// Later is as good: a start reads what the ledger has since.
     fn write(&mut self) {
         self.written = Instant::now();
-        if let Err(error) = self.checkpoint.write(&self.path) {
-            tracing::error!("what limits have counted cannot be written: {error:#}");
+        if self.kept.as_ref() == Some(&self.checkpoint.position) {
+            return;
+        }
+        match self.checkpoint.write(&self.path) {
+            Ok(()) => self.kept = Some(self.checkpoint.position.clone()),
+            Err(error) => tracing::error!("what limits have counted cannot be written: {error:#}"),
         }
     }
 

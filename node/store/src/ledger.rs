@@ -3,6 +3,7 @@
 use crate::{
     folder::{Folder, OpenError},
     journal::{Journal, Spare},
+    map::Upto,
     position::Position,
     query::{self, Cursor, PAGE_BYTES_READ_MAX, Page, Query},
     recover::{self, Recovery},
@@ -152,13 +153,28 @@ impl Ledger {
         Journal::new(taken, Arc::clone(&self.shared.failed))
     }
 
-    /// Waits until all that was written before is on the disk, and says up to where that is. To be called each second.
+    /// Waits until all that was written before is on the disk, and says up to where that is.
     ///
     /// # Errors
     ///
     /// The disk failed. What it has kept is unknown then, and asking again does not tell: no call can be announced any
     /// more, and the process should end.
     pub fn sync(&self) -> io::Result<Position> {
+        self.sync_upto(Upto::Now)
+    }
+
+    /// The same, but where data threads write much the few lines that share a page with those that come next are left for
+    /// the next time: a thread that writes to a page on its way to the disk has to wait. To be called twice a second, so
+    /// that a loss of power takes no more than a second.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::sync`].
+    pub fn sync_behind(&self) -> io::Result<Position> {
+        self.sync_upto(Upto::WholePages)
+    }
+
+    fn sync_upto(&self, upto: Upto) -> io::Result<Position> {
         let failed = || io::Error::other("the disk of the ledger has failed before");
         let begun = Instant::now();
         let live = self.shelf().live.clone();
@@ -166,20 +182,23 @@ impl Ledger {
             if self.shared.failed.load(Ordering::Relaxed) {
                 return Err(failed());
             }
-            segment.sync().inspect_err(|_| self.shared.failed.store(true, Ordering::Relaxed))?;
+            segment.sync(upto).inspect_err(|_| self.shared.failed.store(true, Ordering::Relaxed))?;
         }
         *lock(&self.shared.synced_at) = begun;
         let shelf = self.shelf();
         Ok(Position::of(shelf.next_sequence, shelf.live.iter().map(|s| (s.header.name.sequence, s.synced()))))
     }
 
-    /// Prepares room, seals what is finished, drops what is too old. To be called each second, beside [`Self::sync`].
+    /// Prepares room, seals what is finished, drops what is too old. To be called some times a second, as a thread may fill
+    /// what was prepared.
     pub fn tend(&self, now_ms: u64) -> Tended {
         let _alone = lock(&self.shared.tending);
         let mut tended = Tended::default();
         let done = self.drop_old(now_ms, &mut tended.dropped_lines).and_then(|()| self.seal_finished());
         tended.refused = done.err();
         tended.short = self.prepare(now_ms).err();
+        let live = self.shelf().live.clone();
+        live.iter().for_each(|segment| segment.ready());
         tended
     }
 
@@ -287,7 +306,7 @@ impl Ledger {
         let finished = |segment: &&Arc<Segment>| segment.map.is_finished();
         let finished: Vec<_> = self.shelf().live.iter().filter(finished).cloned().collect();
         for segment in finished {
-            segment.sync().inspect_err(|_| self.shared.failed.store(true, Ordering::Relaxed))?;
+            segment.sync(Upto::Now).inspect_err(|_| self.shared.failed.store(true, Ordering::Relaxed))?;
             let sealed = match segment.map.published() {
                 // It was prepared for a journal that is gone.
                 HEADER_BYTES => {

@@ -1,7 +1,7 @@
 //! A file in memory that one writer appends to while others read what it has published. All `unsafe` of the crate is here.
 #![allow(unsafe_code)] // memory that is shared with a file is only reachable so
 
-use memmap2::{MmapOptions, MmapRaw, UncheckedAdvice};
+use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use std::{
     cell::Cell,
     fs::File,
@@ -12,6 +12,19 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
+
+/// What the system maps and writes as one; where its pages are larger, a little more is touched than need be.
+const PAGE: usize = 4096;
+
+/// How much of what has been published is put on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Upto {
+    /// All.
+    Now,
+    /// What lies before the page that is being written, if there is something: a writer has to wait for a page that is on its
+    /// way to the disk.
+    WholePages,
+}
 
 /// The file as readers see it: what has been published never changes again.
 ///
@@ -60,11 +73,14 @@ impl Map {
     }
 
     /// Waits until what has been published is on the disk; `from` is what is known to be there.
-    pub(crate) fn sync(&self, from: usize) -> io::Result<usize> {
-        let until = self.published();
+    pub(crate) fn sync(&self, from: usize, upto: Upto) -> io::Result<usize> {
+        let published = self.published();
+        let whole = published - published % PAGE;
+        let is_behind = upto == Upto::WholePages && whole > from && !self.is_finished();
+        let until = if is_behind { whole } else { published };
         if until > from {
             self.memory.flush_range(from, until - from)?;
-            self.let_go(until);
+            self.let_go(until - until % PAGE);
         }
         Ok(until)
     }
@@ -74,6 +90,15 @@ impl Map {
         // SAFETY: the map is shared with a file, so that its bytes are those of the file's pages, whether they are mapped
         // at the moment or not: nothing that can be read changes.
         let _ = unsafe { self.memory.unchecked_advise_range(UncheckedAdvice::DontNeed, 0, until) };
+    }
+
+    /// Gets the pages of the next so many bytes ready to be written, so that the writer need not wait for the system. Where
+    /// that cannot be done it does.
+    pub(crate) fn ready(&self, bytes: usize) {
+        let published = self.published();
+        let from = published - published % PAGE;
+        let until = (published + bytes).min(self.memory.len());
+        let _ = self.memory.advise_range(Advice::PopulateWrite, from, until - from);
     }
 }
 

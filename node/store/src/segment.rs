@@ -2,7 +2,7 @@
 
 use crate::{
     folder::Folder,
-    map::{Map, MapWriter, map},
+    map::{Map, MapWriter, Upto, map},
 };
 use std::{
     io::{self, Write},
@@ -106,12 +106,17 @@ impl Header {
     }
 }
 
+/// Bytes for which pages are got ready although nothing was written of late.
+const READY_BYTES: usize = 64 * 1024;
+
 /// A segment that is written, as all but its writer see it.
 pub(crate) struct Segment {
     pub(crate) header: Header,
     pub(crate) map: Arc<Map>,
     /// Bytes from the front that are known to be on the disk.
     synced: AtomicUsize,
+    /// How much had been written when pages were last got ready.
+    readied: AtomicUsize,
     /// The folder stays locked as long as someone can write in it.
     _folder: Arc<Folder>,
 }
@@ -138,6 +143,7 @@ impl Segment {
             header,
             map: Arc::clone(writer.map()),
             synced: AtomicUsize::new(HEADER_BYTES),
+            readied: AtomicUsize::new(HEADER_BYTES),
             _folder: Arc::clone(folder),
         };
         Ok((Arc::new(segment), writer))
@@ -151,10 +157,20 @@ impl Segment {
         self.map.published().saturating_sub(self.synced())
     }
 
-    /// Waits until all that was written until now is on the disk.
-    pub(crate) fn sync(&self) -> io::Result<()> {
-        let until = self.map.sync(self.synced())?;
+    /// Waits until what was written until now is on the disk.
+    pub(crate) fn sync(&self, upto: Upto) -> io::Result<()> {
+        let until = self.map.sync(self.synced(), upto)?;
         self.synced.fetch_max(until, Ordering::AcqRel);
         Ok(())
+    }
+
+    /// Gets pages ready for twice as much as was written since the last time, and for some more.
+    pub(crate) fn ready(&self) {
+        if self.map.is_finished() {
+            return;
+        }
+        let published = self.map.published();
+        let written = published - self.readied.swap(published, Ordering::AcqRel).min(published);
+        self.map.ready(READY_BYTES + 2 * written);
     }
 }

@@ -76,6 +76,26 @@ fn a_call_that_was_open_is_closed_at_the_next_start_and_only_once() {
     assert!(open(&copy).1.closed.is_empty());
 }
 
+#[test]
+fn the_page_that_is_written_is_left_for_the_next_time_but_not_longer() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ledger, _) = open(&folder);
+    let journal = ledger.journal(0, 0);
+    ledger.sync().unwrap();
+    for call in 1..=100 {
+        journal.announce(&intent(call)).unwrap().settle(&Outcome::default());
+    }
+    let written = ledger.lag().bytes;
+    assert!(written > 2 * 4096, "{written}");
+    let behind = ledger.sync_behind().unwrap();
+    let left = ledger.lag().bytes;
+    assert!(left > 0 && left < 4096, "{left} of {written}");
+    assert_ne!(behind, ledger.position());
+    // Nothing came meanwhile: now it is its turn.
+    assert_eq!(ledger.sync_behind().unwrap(), ledger.position());
+    assert_eq!(ledger.lag().bytes, 0);
+}
+
 /// Announces calls until there is no room, however much is made; none is settled.
 fn fill(ledger: &Ledger, journal: &Journal) -> Vec<Entry> {
     let mut entries = Vec::new();
