@@ -23,6 +23,9 @@ fn what_an_override_does_not_name_stays() {
     expected.price.rates.set(Unit::Input, 7);
     expected.price.services.get_mut("batch").unwrap().set(Unit::Output, 8);
     expected.price.variants.insert("x".into(), [(Unit::Input, 9)].into_iter().collect());
+    // Other prices, another version.
+    assert_ne!(model.price_version, stays.price_version);
+    expected.price_version = expected.price.version();
     assert_eq!(model, expected);
     assert!(stays.price.steps().len() == 1 && stays.price.services["batch"].get(Unit::Input).is_some());
     // Steps go as a whole.

@@ -272,25 +272,31 @@ pub(crate) fn render(shared: &Shared) -> String {
     for ((provider, cause), n) in &faults {
         out.sample("trestle_attempt_faults_total", &[("provider", provider), ("cause", cause)], *n as f64);
     }
+    render_limited(&mut out, shared);
+    render_gauges(&mut out, shared);
+    render_credentials(&mut out, &shared.keeper.seen());
+    render_limits(&mut out, shared);
+    out.0
+}
+
+/// What limits did to requests.
+fn render_limited(out: &mut Exposition, shared: &Shared) {
+    let name = "trestle_limits_admitted_total";
+    out.family(name, "counter", "Requests of callers or models with limits that were let in.");
+    let admitted: u64 = shared.seats.iter().map(|seat| seat.shard.admitted.load(Relaxed)).sum();
+    out.sample(name, &[], admitted as f64);
     let mut limits: BTreeMap<[&str; 3], u64> = BTreeMap::new();
     for seat in &shared.seats {
         for (labels, n) in lock(&seat.shard.limits).iter() {
             *limits.entry(*labels).or_default() += n;
         }
     }
-    out.family(
-        "trestle_limits_total",
-        "counter",
-        "Requests that limits refused, and warnings that they gave.",
-    );
+    let name = "trestle_limits_total";
+    out.family(name, "counter", "Requests that limits refused, and warnings that they gave.");
     for ([owner, measure, what], n) in limits {
         let labels = [("owner_kind", owner), ("measure", measure), ("what", what)];
-        out.sample("trestle_limits_total", &labels, n as f64);
+        out.sample(name, &labels, n as f64);
     }
-    render_gauges(&mut out, shared);
-    render_credentials(&mut out, &shared.keeper.seen());
-    render_limits(&mut out, shared);
-    out.0
 }
 
 /// Providers and keys are those of the document.

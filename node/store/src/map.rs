@@ -21,8 +21,8 @@ const PAGE: usize = 4096;
 pub(crate) enum Upto {
     /// All.
     Now,
-    /// What lies before the page that is being written, if there is something: a writer has to wait for a page that is on its
-    /// way to the disk.
+    /// What was appended whole before the page that is being written, if there is something: a writer has to wait for a page
+    /// that is on its way to the disk.
     WholePages,
 }
 
@@ -32,6 +32,9 @@ pub(crate) enum Upto {
 pub(crate) struct Map {
     memory: MmapRaw,
     published: AtomicUsize,
+    /// Where the last of the appended that reached into another page begins: all before it is whole, and lies in pages that
+    /// are not written any more.
+    settled: AtomicUsize,
     finished: AtomicBool,
 }
 
@@ -48,8 +51,12 @@ pub(crate) fn map(file: &File, bytes: usize, published: usize) -> io::Result<Map
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file is shorter than its map"));
     }
     let memory = MmapOptions::new().len(bytes).map_raw(file)?;
-    let map =
-        Arc::new(Map { memory, published: AtomicUsize::new(published), finished: AtomicBool::new(false) });
+    let map = Arc::new(Map {
+        memory,
+        published: AtomicUsize::new(published),
+        settled: AtomicUsize::new(published),
+        finished: AtomicBool::new(false),
+    });
     Ok(MapWriter { map, _alone: PhantomData })
 }
 
@@ -74,10 +81,9 @@ impl Map {
 
     /// Waits until what has been published is on the disk; `from` is what is known to be there.
     pub(crate) fn sync(&self, from: usize, upto: Upto) -> io::Result<usize> {
-        let published = self.published();
-        let whole = published - published % PAGE;
-        let is_behind = upto == Upto::WholePages && whole > from && !self.is_finished();
-        let until = if is_behind { whole } else { published };
+        let settled = self.settled.load(Ordering::Acquire);
+        let is_behind = upto == Upto::WholePages && settled > from && !self.is_finished();
+        let until = if is_behind { settled } else { self.published() };
         if until > from {
             self.memory.flush_range(from, until - from)?;
             self.let_go(until - until % PAGE);
@@ -124,7 +130,11 @@ impl MapWriter {
             let to = self.map.memory.as_mut_ptr().add(at);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
         }
-        self.map.published.store(at + bytes.len(), Ordering::Release);
+        let end = at + bytes.len();
+        if at / PAGE != end / PAGE {
+            self.map.settled.store(at, Ordering::Release);
+        }
+        self.map.published.store(end, Ordering::Release);
         Some(at)
     }
 }
