@@ -63,7 +63,7 @@ fn misspelt_members_are_named() {
     check(
         "keys: { a: { value: x, limit: 1 } }",
         &[
-            "keys.a.limit: unknown member `limit`; did you mean `limits`? known: `budgets`, `customer`, `disabled`, `expires_at`, `ip_allow`, `limits`, `models`, `previous`, `provider_limits`, `providers`, `required_headers`, `strict`, `tags`, `team`, `user`, `value`",
+            "keys.a.limit: unknown member `limit`; did you mean `limits`? known: `budgets`, `customer`, `disabled`, `expires_at`, `ip_allow`, `limits`, `models`, `previous`, `provider_limits`, `providers`, `required_headers`, `strict`, `tags`, `team`, `trace`, `user`, `value`",
         ],
     );
     check(
