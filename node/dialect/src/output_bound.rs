@@ -33,7 +33,6 @@ const fn places(dialect: Dialect) -> Places {
             choices: &[&["n"]],
             thinking: &[],
         },
-        // Fewer than 16 are refused by the vendor.
         Dialect::OpenAiResponses => Places { tokens: &[&["max_output_tokens"]], choices: &[], thinking: &[] },
         Dialect::AnthropicMessages => {
             Places { tokens: &[&["max_tokens"]], choices: &[], thinking: &["thinking", "budget_tokens"] }
@@ -70,6 +69,7 @@ pub fn output_bound(dialect: Dialect, envelope: &Envelope) -> OutputBound {
         tokens: places.tokens.iter().filter_map(at).min(),
         choices: places.choices.iter().filter_map(at).max().unwrap_or(1).max(1),
         tokens_min: if dialect == Dialect::OpenAiResponses {
+            // Fewer are refused by the vendor.
             16
         } else {
             at(&places.thinking).map_or(1, |thinking| thinking.saturating_add(1))
