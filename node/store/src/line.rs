@@ -4,8 +4,8 @@
 pub const TEXT_BYTES_MAX: usize = 256;
 /// Most tags of a line; those after it are left out.
 pub const TAGS_MAX: usize = 32;
-/// Most charges of a call; more are refused.
-pub const CHARGES_MAX: usize = 32;
+/// Most charges of a call; more are refused. A document binds a request by 112 limits at most: 16 of each of seven owners.
+pub const CHARGES_MAX: usize = 128;
 
 /// A call that is about to be made. Texts are cut at [`TEXT_BYTES_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

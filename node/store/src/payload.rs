@@ -308,4 +308,36 @@ mod tests {
         }
         assert_eq!(has_charges(&[0xFF; 64]), None);
     }
+
+    #[test]
+    fn the_longest_line_can_be_read() {
+        let (text, tags) = ("x".repeat(300), vec![Box::from("t".repeat(300)); TAGS_MAX + 1]);
+        let text = text.as_str();
+        let owner = Owner { customer: text, team: text, user: text, key: text };
+        let most = u64::MAX;
+        let charge =
+            Charge { limit: most, subject: u128::MAX, window_kind: most, window: most, amount: most };
+        let intent = Intent {
+            request_id: text,
+            start_ms: most,
+            owner,
+            tags: &tags,
+            model: text,
+            provider: text,
+            credential: text,
+            vendor_model: text,
+            operation: text,
+            service_tier: text,
+            price_version: most,
+            tokens: Tokens::from_array([most; TOKEN_KINDS]),
+            nano_usd: most,
+            charges: &[charge; CHARGES_MAX],
+            ..Intent::default()
+        };
+        let mut out = Vec::new();
+        write_intent(&mut out, &intent);
+        assert!(out.len() <= crate::record::PAYLOAD_BYTES_MAX, "{} bytes", out.len());
+        assert!(outcome_bytes_max(CHARGES_MAX) <= crate::record::PAYLOAD_BYTES_MAX);
+        assert_eq!(read_intent(&out).map(|seen| seen.charge_count()), Some(CHARGES_MAX));
+    }
 }

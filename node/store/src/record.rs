@@ -21,7 +21,7 @@ const HEAD_BYTES: usize = 16;
 const MAGIC: [u8; 2] = *b"TL";
 const FORMAT: u8 = 1;
 /// Most bytes of a payload; what claims to be longer is no record.
-pub(crate) const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
+pub(crate) const PAYLOAD_BYTES_MAX: usize = 32 * 1024;
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
