@@ -125,11 +125,12 @@ impl Flight {
         }
         self.close();
         let seat = self.worker.seat();
+        self.record.total = self.started.elapsed();
+        seat.shard.settle(&self.record, &self.gaps);
         let empty = Record::new(0, self.record.endpoint, self.record.at);
-        let mut record = std::mem::replace(&mut self.record, empty);
-        record.total = self.started.elapsed();
+        // Boxed: it goes through a ring and lies among others for a while.
+        let mut record = Box::new(std::mem::replace(&mut self.record, empty));
         record.account = std::mem::take(&mut self.account);
-        seat.shard.settle(&record, &self.gaps);
         self.worker.log(record);
         // Last, so that who sees that nothing flies sees all that was settled.
         seat.in_flight.fetch_sub(1, Relaxed);

@@ -18,8 +18,12 @@ use std::{
 use trestle_counters::{LimitId, WindowId};
 use trestle_dialect::{Attempt, ir::Usage, json::Writer as Json};
 
-/// How often the rings are looked at.
+/// How often the rings are looked at where there is little to do.
 const POLL: Duration = Duration::from_millis(20);
+/// And where there is much: a data thread on the same processor waits no longer than a few records take.
+const POLL_SOON: Duration = Duration::from_millis(4);
+/// So many records in a round are much.
+const MUCH: usize = 8;
 /// A line is written out once so much is waiting, or at the end of a round.
 const BUFFER: usize = 64 * 1024;
 
@@ -32,7 +36,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// Starts to write what comes through the rings.
     pub(crate) fn start(
-        rings: Vec<rtrb::Consumer<Record>>,
+        rings: Vec<rtrb::Consumer<Box<Record>>>,
         sink: Box<dyn Write + Send>,
         recent: Recent,
     ) -> io::Result<Self> {
@@ -51,7 +55,7 @@ impl Writer {
 }
 
 fn run(
-    mut rings: Vec<rtrb::Consumer<Record>>,
+    mut rings: Vec<rtrb::Consumer<Box<Record>>>,
     mut sink: Box<dyn Write + Send>,
     (recent, stop): (&Recent, &AtomicBool),
 ) {
@@ -59,8 +63,10 @@ fn run(
     let mut warned = HashMap::new();
     loop {
         let last = stop.load(Relaxed);
+        let mut count = 0;
         for ring in &mut rings {
             while let Ok(record) = ring.pop() {
+                count += 1;
                 line(&record, &mut lines);
                 warn(&record, &mut warned);
                 recent.keep(record);
@@ -73,7 +79,7 @@ fn run(
         if last {
             return;
         }
-        std::thread::sleep(POLL);
+        std::thread::sleep(if count < MUCH { POLL } else { POLL_SOON });
     }
 }
 

@@ -58,15 +58,16 @@ pub(crate) struct Ask {
     pub(crate) pin: Option<Pin>,
     /// Targets that it does not go to.
     pub(crate) left_out: Vec<LeftOut>,
-    /// What changes in a body that makes something to keep.
-    pub(crate) edits: Edits,
+    /// What changes in a body that makes something to keep. Boxed, as what follows: few requests have it, and all would be as
+    /// large.
+    pub(crate) edits: Option<Box<Edits>>,
     /// The file in a form, where it is not sent as it came.
     pub(crate) file: Option<Bytes>,
     /// The form of a request for embeddings.
     pub(crate) embeds: Option<embed::Form>,
-    embed: OnceCell<Result<embed::Request, Refusal>>,
-    decoded: OnceCell<Result<ir::Request, Refusal>>,
-    inlined: OnceCell<Result<ir::Request, Failed>>,
+    embed: OnceCell<Box<Result<embed::Request, Refusal>>>,
+    decoded: OnceCell<Box<Result<ir::Request, Refusal>>>,
+    inlined: OnceCell<Box<Result<ir::Request, Failed>>>,
     /// Given back when the request ends.
     held: Held,
 }
@@ -165,7 +166,7 @@ impl Ask {
             ids: None,
             pin: None,
             left_out: Vec::new(),
-            edits: Edits::default(),
+            edits: None,
             file: None,
             embeds: None,
             embed: OnceCell::new(),
@@ -221,7 +222,7 @@ impl Ask {
     /// The request for a target that speaks `codec`: with the media that it cannot be told by URL, if they were fetched.
     pub(crate) fn decoded_for(&self, codec: &dyn Outbound) -> Result<&ir::Request, Failed> {
         match self.inlined.get() {
-            Some(inlined) if self.must_fetch(codec)? => inlined.as_ref().map_err(Clone::clone),
+            Some(inlined) if self.must_fetch(codec)? => (**inlined).as_ref().map_err(Clone::clone),
             _ => self.decoded().map_err(Failed::unreadable),
         }
     }
@@ -234,7 +235,7 @@ impl Ask {
 
     /// Keeps what was fetched, or why it was not.
     pub(crate) fn keep(&self, inlined: Result<ir::Request, Failed>) {
-        let _ = self.inlined.set(inlined);
+        let _ = self.inlined.set(Box::new(inlined));
     }
 
     /// Whether `keep` was called.
@@ -249,8 +250,8 @@ impl Ask {
 
     /// A request for embeddings in our own representation; decoded once, and only if somebody asks.
     pub(crate) fn embed(&self, form: embed::Form) -> Result<&embed::Request, Refusal> {
-        let decoded = self.embed.get_or_init(|| embed::codec(form).decode_request(&self.envelope));
-        decoded.as_ref().map_err(Clone::clone)
+        let decode = || Box::new(embed::codec(form).decode_request(&self.envelope));
+        (**self.embed.get_or_init(decode)).as_ref().map_err(Clone::clone)
     }
 
     /// The service tier that the client asks for, where it is one with prices of its own.
@@ -275,14 +276,14 @@ impl Ask {
 
     /// The request in our own representation; decoded once, and only if somebody asks.
     pub(crate) fn decoded(&self) -> Result<&ir::Request, Refusal> {
-        let decoded = self.decoded.get_or_init(|| {
+        let decode = || {
             let mut request = inbound(self.dialect()).decode_request(&self.envelope)?;
             // In some dialects the path says both.
             (request.model, request.stream) = (Text::new(&self.model), self.stream);
             request.collect_needs();
             Ok(request)
-        });
-        decoded.as_ref().map_err(Clone::clone)
+        };
+        (**self.decoded.get_or_init(|| Box::new(decode()))).as_ref().map_err(Clone::clone)
     }
 }
 

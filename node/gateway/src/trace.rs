@@ -12,16 +12,16 @@ use std::{
 use trestle_config::{Limit, Measure, Mode};
 use trestle_dialect::{Attempt, json::Writer as Json};
 
-/// Records that are kept for questions; a few MiB.
+/// Records that are kept for questions; some MiB.
 const RECENT_MAX: usize = 10_000;
 
 /// The last requests.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Recent(Arc<Mutex<VecDeque<Record>>>);
+pub(crate) struct Recent(Arc<Mutex<VecDeque<Box<Record>>>>);
 
 impl Recent {
     /// Keeps a record; the oldest goes.
-    pub(crate) fn keep(&self, record: Record) {
+    pub(crate) fn keep(&self, record: Box<Record>) {
         let mut all = crate::state::lock(&self.0);
         if all.len() == RECENT_MAX {
             all.pop_front();

@@ -32,7 +32,7 @@ pub(crate) struct WorkerParts {
     /// Which seat it takes.
     pub(crate) index: usize,
     /// Where its records go.
-    pub(crate) records: rtrb::Producer<Record>,
+    pub(crate) records: rtrb::Producer<Box<Record>>,
     /// Seeds its ids.
     pub(crate) seed: u128,
     /// Where it writes what calls come to; nowhere, where no ledger is kept.
@@ -41,7 +41,7 @@ pub(crate) struct WorkerParts {
 
 impl WorkerParts {
     /// The two ends of a record ring.
-    pub(crate) fn ring() -> (rtrb::Producer<Record>, rtrb::Consumer<Record>) {
+    pub(crate) fn ring() -> (rtrb::Producer<Box<Record>>, rtrb::Consumer<Box<Record>>) {
         rtrb::RingBuffer::new(RING)
     }
 }
@@ -50,7 +50,7 @@ impl WorkerParts {
 pub struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) index: usize,
-    records: RefCell<rtrb::Producer<Record>>,
+    records: RefCell<rtrb::Producer<Box<Record>>>,
     ids: Cell<u128>,
     providers: RefCell<HashMap<Box<str>, Rc<ProviderLocal>>>,
     journal: Option<Journal>,
@@ -161,7 +161,7 @@ impl Worker {
     }
 
     /// Hands a record to the writer, or counts it as lost.
-    pub(crate) fn log(&self, record: Record) {
+    pub(crate) fn log(&self, record: Box<Record>) {
         if self.shared.logging && self.records.borrow_mut().push(record).is_err() {
             self.seat().records_dropped.fetch_add(1, Relaxed);
         }

@@ -15,6 +15,8 @@ use std::{
 
 /// What the system maps and writes as one; where its pages are larger, a little more is touched than need be.
 const PAGE: usize = 4096;
+/// So much is got ready at once.
+const READY_AT_ONCE: usize = 1024 * 1024;
 
 /// How much of what has been published is put on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,9 +104,13 @@ impl Map {
     /// that cannot be done it does.
     pub(crate) fn ready(&self, bytes: usize) {
         let published = self.published();
-        let from = published - published % PAGE;
         let until = (published + bytes).min(self.memory.len());
-        let _ = self.memory.advise_range(Advice::PopulateWrite, from, until - from);
+        for from in (published - published % PAGE..until).step_by(READY_AT_ONCE) {
+            let count = READY_AT_ONCE.min(until - from);
+            let _ = self.memory.advise_range(Advice::PopulateWrite, from, count);
+            // A thread that serves may wait for the same processor.
+            std::thread::yield_now();
+        }
     }
 }
 

@@ -104,6 +104,9 @@ pub(crate) fn read(bytes: &[u8], salt: u32, offset: usize) -> Option<Record<'_>>
     Some(Record { offset, kind, number: number_at(12), payload })
 }
 
+/// After so many records a thread that serves and waits for the same processor has its turn.
+const TURN: u32 = 4096;
+
 /// All whole records from an offset on.
 pub(crate) struct Records<'a> {
     bytes: &'a [u8],
@@ -145,6 +148,9 @@ impl<'a> Iterator for Records<'a> {
                 self.skipped.records += u64::from(record.number.saturating_sub(self.next_number)).max(1);
             }
             self.next_number = record.number.saturating_add(1);
+            if record.number.is_multiple_of(TURN) {
+                std::thread::yield_now();
+            }
             self.end = self.at + record_bytes(record.payload.len());
             self.at = self.end;
             return Some(record);

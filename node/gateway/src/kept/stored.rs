@@ -189,7 +189,7 @@ fn create(
     match stored {
         Stored::MessageBatch => {
             let (provider, edits) = batch.of_messages(&ask.envelope)?;
-            ask.edits = edits;
+            ask.edits = Some(Box::new(edits));
             Ok(at(stored, provider))
         }
         Stored::Batch => of_file(snapshot, ask),
@@ -234,7 +234,8 @@ fn of_file(snapshot: &Snapshot, ask: &mut Ask) -> Result<Pin, Refusal> {
     let pin = found.ok_or_else(|| Refusal { param: Some(FILE.to_owned()), ..unknown(Stored::File, &id) })?;
     let mut written = Writer::with_capacity(pin.theirs.len() + 2);
     written.string(&pin.theirs);
-    ask.edits.set(&ask.envelope, FILE, Json::from_valid(written.finish().into()));
+    let edits = ask.edits.get_or_insert_default();
+    edits.set(&ask.envelope, FILE, Json::from_valid(written.finish().into()));
     Ok(Pin { stored: Stored::Batch, ..pin })
 }
 
@@ -260,7 +261,7 @@ fn without_key() -> Refusal {
 pub(crate) fn prepare(ask: &Ask, (stored, act): (Stored, Act)) -> Result<Prepared, Failed> {
     let pieces = match (&ask.upload, &ask.file) {
         _ if act != Act::Create => Pieces::new(),
-        (None, _) => ask.edits.clone().apply(&ask.envelope),
+        (None, _) => ask.edits.as_deref().cloned().unwrap_or_default().apply(&ask.envelope),
         (Some(upload), None) => Pieces::from_iter([upload.form().body().clone()]),
         (Some(upload), Some(file)) => upload.form().with_file("file", file.clone()).map_err(Failed::unfit)?,
     };
