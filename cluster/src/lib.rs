@@ -1,8 +1,10 @@
 //! What nodes share: replicated entities that survive crashes. Knows no type of the configuration, only bytes.
 
 mod consensus;
+mod mesh;
 
 pub use consensus::{
     ChainError, Change, Changed, Consensus, Entity, OpenError, Opened, ProposeError, ReadError, Record,
     RecordStep, Revision, SetAside, Step, Write, chain,
 };
+pub use mesh::{ClusterId, Identity, NodeId, NotAClusterId, NotThisCluster};
