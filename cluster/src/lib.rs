@@ -7,4 +7,7 @@ pub use consensus::{
     ChainError, Change, Changed, Consensus, Entity, OpenError, Opened, ProposeError, ReadError, Record,
     RecordStep, Revision, SetAside, Step, Write, chain,
 };
-pub use mesh::{ClusterId, Identity, NodeId, NotAClusterId, NotThisCluster};
+pub use mesh::{
+    Channels, ClusterId, Identity, InitTls, InitTlsError, Introduce, Listener, Network, NodeId,
+    NotAClusterId, NotThisCluster, Peer, Server, ServerError, Stream, Tcp, Tls, TlsError, init_tls,
+};
