@@ -8,6 +8,6 @@ pub use consensus::{
     RecordStep, Revision, SetAside, Step, Write, chain,
 };
 pub use mesh::{
-    Channels, ClusterId, Identity, InitTls, InitTlsError, Introduce, Listener, Network, NodeId,
-    NotAClusterId, NotThisCluster, Peer, Server, ServerError, Stream, Tcp, Tls, TlsError, init_tls,
+    Channels, ClusterId, Identity, InitTls, InitTlsError, Listener, Network, NodeId, NotAClusterId,
+    NotThisCluster, Peer, Server, ServerError, Stream, Tcp, Tls, TlsError, init_tls,
 };

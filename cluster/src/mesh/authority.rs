@@ -161,7 +161,9 @@ fn authority(folder: &Path, now: SystemTime) -> Result<(Issuer<'static, KeyPair>
 
 /// Writes files beside their place and moves all of them there at once.
 fn write_folder(folder: &Path, files: &[(&str, u32, &str)]) -> Result<(), InitTlsError> {
-    let partial = folder.with_added_extension("partial");
+    // No node has such a name.
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let partial = folder.with_file_name(format!(".{name}.partial"));
     let write = || {
         match fs::remove_dir_all(&partial) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

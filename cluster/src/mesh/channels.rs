@@ -6,21 +6,24 @@ use super::{
     network::{Network, Stream},
     tls::Tls,
 };
-use http::Uri;
+use futures_util::future::BoxFuture;
+use http::{HeaderValue, Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use std::{
     collections::HashMap,
+    error::Error,
+    fmt::Write,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
     time::Duration,
 };
 use tonic::{
-    Request, Status,
-    metadata::{Ascii, MetadataValue},
-    service::{Interceptor, interceptor::InterceptedService},
+    Code, Status,
+    body::Body,
     transport::{Channel, Endpoint},
 };
-use tower::service_fn;
+use tower::{Service, service_fn};
 
 /// Includes resolving and TLS.
 const CONNECT: Duration = Duration::from_secs(1);
@@ -30,34 +33,53 @@ const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Many more than a cluster has nodes. At the bound all are let go: the next use connects again.
 const PEERS_MAX: usize = 256;
 
-/// A connection to a peer. Says with every call who calls and whom. A clone is the same connection.
-pub type Peer = InterceptedService<Channel, Introduce>;
-
-/// Says with every call who calls and whom.
+/// A connection to a peer, for generated clients. Says with every call who calls and whom. A clone is the same connection.
 #[derive(Clone)]
-pub struct Introduce {
+pub struct Peer {
+    channel: Channel,
     identity: Identity,
     called: NodeId,
+    address: Arc<str>,
 }
 
-impl Interceptor for Introduce {
-    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        let text = |text: String| MetadataValue::<Ascii>::try_from(text).map_err(|_| unwritable());
+impl Service<Request<Body>> for Peer {
+    type Response = Response<Body>;
+    type Error = Status;
+    type Future = BoxFuture<'static, Result<Response<Body>, Status>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        self.channel.poll_ready(context).map_err(|error| unavailable(self.called, &self.address, error))
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let headers = request.headers_mut();
+        headers.insert(NODE, HeaderValue::from(self.called));
+        headers.insert(FROM, HeaderValue::from(self.identity.node()));
         // Read at each call: a connection may be older than the cluster.
-        let cluster = self.identity.cluster();
-        let metadata = request.metadata_mut();
-        metadata.insert(NODE, text(self.called.to_string())?);
-        metadata.insert(FROM, text(self.identity.node().to_string())?);
-        if let Some(cluster) = cluster {
-            metadata.insert(CLUSTER, text(cluster.to_string())?);
+        let cluster = self.identity.cluster().map(|cluster| HeaderValue::try_from(cluster.to_string()));
+        if let Some(Ok(cluster)) = cluster {
+            headers.insert(CLUSTER, cluster);
         }
-        Ok(request)
+        let (calling, called, address) = (self.channel.call(request), self.called, self.address.clone());
+        Box::pin(async move { calling.await.map_err(|error| unavailable(called, &address, error)) })
     }
 }
 
-/// Digits always are; there is no way to say so to the compiler.
-fn unwritable() -> Status {
-    Status::internal("metadata cannot be written")
+/// A connection that fails is always `UNAVAILABLE` with its cause in the text; the library says `UNKNOWN` for some, such as
+/// a certificate that the other side refuses. Whether a call that was sent has run is not known.
+fn unavailable(node: NodeId, address: &str, error: tonic::transport::Error) -> Status {
+    let mut causes = String::new();
+    let mut cause: Option<&dyn Error> = Some(&error);
+    while let Some(error) = cause {
+        // Writing to a string does not fail.
+        let _ = write!(causes, ": {error}");
+        cause = error.source();
+    }
+    let status = Status::from_error(error.into());
+    match status.code() {
+        Code::Unknown | Code::Unavailable => Status::unavailable(format!("node {node} at {address}{causes}")),
+        _ => status,
+    }
 }
 
 /// Connections to peers. A clone has the same.
@@ -126,7 +148,8 @@ impl Channels {
 
     fn connection(&self, called: NodeId, address: &str) -> Peer {
         let (network, tls, address) =
-            (self.shared.network.clone(), self.shared.tls.clone(), address.to_owned());
+            (self.shared.network.clone(), self.shared.tls.clone(), Arc::<str>::from(address));
+        let text = address.clone();
         // Called for each connect: the address is resolved and the certificates are looked at anew.
         let connector = service_fn(move |_: Uri| {
             let (connecting, tls) = (network.connect(&address), tls.clone());
@@ -145,7 +168,7 @@ impl Channels {
             .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
             .keep_alive_while_idle(true)
             .connect_with_connector_lazy(connector);
-        InterceptedService::new(channel, Introduce { identity: self.shared.identity.clone(), called })
+        Peer { channel, identity: self.shared.identity.clone(), called, address: text }
     }
 }
 

@@ -19,7 +19,7 @@ mod server;
 mod tests;
 
 pub use authority::{InitTls, InitTlsError, init_tls};
-pub use channels::{Channels, Introduce, Peer};
+pub use channels::{Channels, Peer};
 pub use identity::{ClusterId, Identity, NodeId, NotAClusterId, NotThisCluster};
 pub use network::{Listener, Network, Stream, Tcp};
 pub use server::{Server, ServerError};

@@ -2,6 +2,7 @@
 
 mod calls;
 mod echo;
+mod tls;
 
 use super::{Channels, ClusterId, Identity, Server, Tcp, Tls};
 use echo::routes;

@@ -123,4 +123,9 @@ impl Tls {
         let config = self.shared.loaded.load().server.clone();
         TlsAcceptor::from(config).accept(stream).await
     }
+
+    #[cfg(test)]
+    pub(super) fn client_config(&self) -> rustls::ClientConfig {
+        (*self.shared.loaded.load().client).clone()
+    }
 }

@@ -28,7 +28,7 @@ pub(super) fn routes(identity: Identity) -> Routes {
 /// Calls `Status/Ask`, `Raft/Wait` and so on.
 pub(super) async fn call(peer: Peer, method: &'static str) -> Result<String, Status> {
     let mut client = tonic::client::Grpc::new(peer);
-    client.ready().await.map_err(|error| Status::from_error(error.into()))?;
+    client.ready().await?;
     let path = format!("/trestle.cluster.v1.{method}");
     let path = PathAndQuery::try_from(path).map_err(|error| Status::internal(error.to_string()))?;
     let codec = ProstCodec::<String, String>::default();
