@@ -1,8 +1,18 @@
 //! What nodes share: replicated entities that survive crashes. Knows no type of the configuration, only bytes.
 
 mod consensus;
+mod membership;
+mod mesh;
 
 pub use consensus::{
     ChainError, Change, Changed, Consensus, Entity, OpenError, Opened, ProposeError, ReadError, Record,
     RecordStep, Revision, SetAside, Step, Write, chain,
+};
+pub use membership::{
+    BadSecrets, DatagramSocket, Datagrams, Facts, GossipCounts, Health, HealthTooLarge, Member, Members,
+    Membership, MembershipError, MembershipSettings, Secrets, Udp,
+};
+pub use mesh::{
+    Channels, ClusterId, Identity, InitTls, InitTlsError, Listener, Network, NodeId, NotAClusterId,
+    NotThisCluster, Peer, Server, ServerError, Stream, Tcp, Tls, TlsError, init_tls,
 };
