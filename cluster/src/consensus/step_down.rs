@@ -32,7 +32,7 @@ impl Consensus {
     ///
     /// # Errors
     ///
-    /// There is no other voter, or none has taken over in time; then this node goes on leading.
+    /// There is no other voter, or none was seen to lead in time; unless it was, this node may go on.
     pub async fn step_down(&self, deadline: Duration) -> Result<(), ClusterError> {
         let deadline = Instant::now() + deadline;
         if !self.is_leader() {
@@ -45,10 +45,26 @@ impl Consensus {
             return Err(ClusterError::Refused("this node is stepping down already".to_owned()));
         }
         let _stepping_down = SteppingDown(self);
-        while self.is_leader() {
-            self.hand_over(deadline).await?;
+        // Where the first election of another one fails, this one does not stand in the next.
+        self.raft.runtime_config().elect(false);
+        loop {
+            while self.is_leader() {
+                self.hand_over(deadline).await?;
+            }
+            let mut metrics = self.raft.metrics();
+            let node = self.node();
+            // It leads again only if those that it had asked before elect it after all.
+            let decided = metrics.wait_for(|metrics| {
+                metrics.state == ServerState::Leader
+                    || metrics.current_leader.is_some_and(|leader| leader != node)
+            });
+            match timeout_at(deadline, decided).await {
+                Err(_) => return Err(ClusterError::Late),
+                Ok(Err(_)) => return Err(ClusterError::Ended("it was closed".to_owned())),
+                Ok(Ok(metrics)) if metrics.state == ServerState::Leader => {}
+                Ok(Ok(_)) => return Ok(()),
+            }
         }
-        Ok(())
     }
 
     /// One try. Followers elect nobody while their lease with this leader lasts, which each of its calls renews.
@@ -106,6 +122,7 @@ impl Consensus {
 
     fn lead_again(&self) {
         self.raft.runtime_config().heartbeat(true);
+        self.raft.runtime_config().elect(true);
         self.stepping_down.store(false, Ordering::Release);
     }
 }
