@@ -5,8 +5,9 @@ mod membership;
 mod mesh;
 
 pub use consensus::{
-    ChainError, Change, Changed, Consensus, Entity, OpenError, Opened, ProposeError, ReadError, Record,
-    RecordStep, Revision, SetAside, Step, Write, chain,
+    BackupError, ChainError, Change, Changed, ClusterError, Consensus, Entity, Founding, MemberStatus,
+    MeshWay, OpenError, Opened, Prepared, ProposeError, ReadError, Record, RecordStep, RestoreError,
+    Restored, Revision, SetAside, Status, Step, Write, chain, restore,
 };
 pub use membership::{
     BadSecrets, DatagramSocket, Datagrams, Facts, GossipCounts, Health, HealthTooLarge, Member, Members,

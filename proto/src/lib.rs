@@ -1,6 +1,8 @@
 //! The protobuf messages of the cluster and the code made from them.
 
 pub mod log;
+pub mod raft;
+pub mod status;
 
 // The trait of all messages is there.
 pub use prost;

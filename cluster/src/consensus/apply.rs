@@ -6,7 +6,7 @@ use super::{
     disk::{Disk, DiskError},
     record::{self, RecordError},
     revise::forgotten_max,
-    types::{Answer, LogId},
+    types::{Answer, LogId, NodeId},
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -141,6 +141,8 @@ pub(super) struct Task {
     request: Option<Vec<u8>>,
     /// To be kept.
     part: Option<log::StagePart>,
+    /// A node that goes for good.
+    pub(super) retire: Option<NodeId>,
     /// To take effect, as far as it has not.
     change: log::Change,
     /// The parts that are not needed any more after that.
@@ -164,6 +166,11 @@ impl Task {
             Some(Body::Part(part)) => {
                 task.part = Some(part);
                 progress.answer = Answer::Staged;
+                return Ok(task);
+            }
+            Some(Body::Retire(retire)) => {
+                task.retire = Some(retire.node);
+                progress.answer = Answer::Retired;
                 return Ok(task);
             }
             None => Err("this version does not know what is asked".to_owned()),
@@ -196,7 +203,7 @@ impl Task {
                     task.change = gather(disk, commit)?.map_err(|_| RecordError::Gone)?;
                 }
             }
-            Some(Body::Part(_)) | None => return Err(RecordError::Gone.into()),
+            Some(Body::Part(_) | Body::Retire(_)) | None => return Err(RecordError::Gone.into()),
         }
         Ok(task)
     }

@@ -2,7 +2,9 @@
 
 use super::{
     disk::{Disk, DiskError},
+    kept_cluster::{self, KeptCluster},
     record,
+    snapshot::SnapshotFile,
     types::NodeId,
 };
 use std::{
@@ -60,6 +62,8 @@ pub(super) struct Folder {
     pub(super) disk: Disk,
     pub(super) snapshots: PathBuf,
     pub(super) node: NodeId,
+    /// Where the cluster's number is kept.
+    pub(super) cluster: KeptCluster,
     /// Where the data went that could not be read, if there was such.
     pub(super) set_aside: Option<SetAside>,
     _lock: File,
@@ -86,12 +90,40 @@ impl Folder {
         };
         match opened {
             Ok((disk, node)) => {
-                Ok(Self { disk, snapshots: data.join("snapshots"), node, set_aside, _lock: lock })
+                let (snapshots, cluster) = (data.join("snapshots"), KeptCluster::new(&data));
+                Ok(Self { disk, snapshots, node, cluster, set_aside, _lock: lock })
             }
             Err(Unusable::Refused(error)) => Err(refused(error)),
             Err(Unusable::Damaged(why)) => Err(refused(io::Error::other(why))),
             Err(Unusable::Later(format)) => Err(OpenError::Later(path.to_owned(), format)),
         }
+    }
+}
+
+impl Folder {
+    /// Makes the data of a new node, and fills it: whole or not at all. None if there is data already.
+    pub(super) fn make(
+        path: &Path,
+        fill: impl FnOnce(&Self) -> Result<(), DiskError>,
+    ) -> Result<Option<Self>, OpenError> {
+        let refused = |error: io::Error| OpenError::Refused(path.to_owned(), error);
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(refused)?;
+        let lock = lock(path)?;
+        let data = path.join("consensus");
+        let half = path.join(UNFINISHED).try_exists().map_err(refused)?;
+        if data.try_exists().map_err(refused)? && !half {
+            return Ok(None);
+        }
+        let opened = begin(path, &data).map_err(|error| match error {
+            Unusable::Refused(error) => refused(error),
+            Unusable::Damaged(why) | Unusable::Later(why) => refused(io::Error::other(why)),
+        });
+        let (disk, node) = opened?;
+        let (snapshots, cluster) = (data.join("snapshots"), KeptCluster::new(&data));
+        let folder = Self { disk, snapshots, node, cluster, set_aside: None, _lock: lock };
+        fill(&folder).map_err(|error| refused(io::Error::other(error)))?;
+        finish(path, &data).map_err(refused)?;
+        Ok(Some(folder))
     }
 }
 
@@ -133,8 +165,8 @@ impl From<io::Error> for Unusable {
     }
 }
 
-/// Makes data without content, whole or not at all: until all of it is on the disk a file beside it says so. A database
-/// that was half made could not be told from one that was damaged.
+/// Makes data without content, whole or not at all: until all of it is on the disk and `finish` was called a file beside it
+/// says so. A database that was half made could not be told from one that was damaged.
 fn begin(path: &Path, data: &Path) -> Result<(Disk, NodeId), Unusable> {
     let unfinished = path.join(UNFINISHED);
     File::create(&unfinished)?.sync_all()?;
@@ -153,18 +185,24 @@ fn begin(path: &Path, data: &Path) -> Result<(Disk, NodeId), Unusable> {
         other => other,
     })?;
     let node = make_node_id(&disk)?;
-    for folder in [&db, data, path] {
+    Ok((disk, node))
+}
+
+/// The data that was begun is as it should be.
+fn finish(path: &Path, data: &Path) -> io::Result<()> {
+    for folder in [&data.join("db"), data, path] {
         File::open(folder)?.sync_all()?;
     }
     // Before anything is acknowledged: what a loss of power brought back would remove it.
-    fs::remove_file(&unfinished)?;
-    File::open(path)?.sync_all()?;
-    Ok((disk, node))
+    fs::remove_file(path.join(UNFINISHED))?;
+    File::open(path)?.sync_all()
 }
 
 fn open_data(path: &Path, data: &Path) -> Result<(Disk, NodeId), Unusable> {
     if !data.try_exists()? || path.join(UNFINISHED).try_exists()? {
-        return begin(path, data);
+        let made = begin(path, data)?;
+        finish(path, data)?;
+        return Ok(made);
     }
     match fs::read_to_string(data.join("FORMAT")) {
         Ok(found) if found == FORMAT => {}
@@ -175,7 +213,16 @@ fn open_data(path: &Path, data: &Path) -> Result<(Disk, NodeId), Unusable> {
         Err(error) => return Err(error.into()),
     }
     // It is empty most of the time, and some that copy folders leave empty ones out.
-    fs::create_dir_all(data.join("snapshots"))?;
+    let snapshots = data.join("snapshots");
+    fs::create_dir_all(&snapshots)?;
+    SnapshotFile::remove_unfinished(&snapshots)?;
+    let cluster = KeptCluster::new(data).read();
+    if let Err(error) = cluster {
+        return Err(match error.kind() {
+            io::ErrorKind::InvalidData => Unusable::Damaged(error.to_string()),
+            _ => Unusable::Refused(error),
+        });
+    }
     let disk = open_disk(&data.join("db"))?;
     let node = node_id(&disk)?;
     Ok((disk, node))
@@ -216,9 +263,7 @@ fn unlocked<T>(open: impl Fn() -> Result<T, DiskError>) -> Result<T, Unusable> {
 
 /// Makes the node's number at the first start. It is never one of a pod or host: a node that lost its disk is another one.
 fn make_node_id(disk: &Disk) -> Result<NodeId, DiskError> {
-    let mut random = [0; 8];
-    getrandom::fill(&mut random).map_err(io::Error::other)?;
-    let node = NodeId::from_be_bytes(random);
+    let node = kept_cluster::mint_node()?;
     disk.meta.insert(NODE, record::write_json(&node)?)?;
     disk.sync()?;
     Ok(node)

@@ -2,28 +2,26 @@
 
 use super::{
     apply::{ENTITY_BYTES_MAX, PARTS_MAX},
-    folder::{Folder, OpenError, SetAside},
-    log_store::LogStore,
-    network::Network,
+    folder::{Folder, SetAside},
+    forward::{Ask, ClusterError, Reply},
     record::Change,
+    start::{Pace, Watch},
     state_machine::StateMachine,
-    types::{Answer, Node, Proposal, Raft},
+    types::{Answer, Node, NodeId, Raft},
 };
+use crate::mesh::{Channels, Identity};
 use bytes::Bytes;
-use openraft::{
-    Config, SnapshotPolicy,
-    error::{ClientWriteError, RaftError},
-};
 use sha2::{Digest, Sha256};
 use std::{
-    collections::BTreeMap,
-    path::Path,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tokio::{
-    sync::watch,
-    time::{Instant, sleep, timeout_at},
+    sync::{Mutex, watch},
+    time::Instant,
 };
 use trestle_proto::log::{self, command::Body};
 use trestle_proto::prost::Message;
@@ -33,23 +31,24 @@ const PART_BYTES: usize = 24 * 1024;
 /// Largest change at all: its parts wait together for their commit.
 const CHANGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 const _: () = assert!((CHANGE_BYTES_MAX / PART_BYTES) as u64 + 1 < PARTS_MAX);
-/// Revisions whose records, and the values from before, are kept. All nodes must forget the same.
-const REVISIONS_KEPT: u64 = 10_000;
-/// A snapshot is made after so many entries, and so many are kept for those who lag.
-const SNAPSHOT_AFTER: u64 = 2_000;
-const KEPT_ENTRIES: u64 = 500;
-/// A node without others leads at once; longer means that something is wrong.
-const START: Duration = Duration::from_secs(30);
-/// While nobody leads, a proposal is tried again after this long.
-const PAUSE: Duration = Duration::from_millis(50);
-
 /// Replicated entities. A clone is another handle to the same.
 #[derive(Clone)]
 pub struct Consensus {
-    raft: Raft,
+    pub(super) raft: Raft,
     pub(super) machine: StateMachine,
     // Keeps the folder locked.
-    _folder: Arc<Folder>,
+    pub(super) folder: Arc<Folder>,
+    pub(super) identity: Identity,
+    /// The way to other nodes; a node without a mesh has none.
+    pub(super) channels: Option<Channels>,
+    /// How others reach this node.
+    pub(super) at: Node,
+    pub(super) pace: Pace,
+    /// Steps down from leading, or not.
+    pub(super) stepping_down: Arc<AtomicBool>,
+    /// One change of the members at a time.
+    pub(super) changing: Arc<Mutex<()>>,
+    pub(super) _watch: Arc<Watch>,
 }
 
 /// What opening a folder gave.
@@ -81,52 +80,19 @@ pub enum ProposeError {
     Ended(String),
 }
 
+impl From<ClusterError> for ProposeError {
+    fn from(error: ClusterError) -> Self {
+        match error {
+            ClusterError::Late => Self::Unknown,
+            ClusterError::Refused(why) => Self::Refused(why),
+            ClusterError::Ended(why) => Self::Ended(why),
+        }
+    }
+}
+
 impl Consensus {
     /// Largest value of an entity, in bytes.
     pub const ENTITY_BYTES_MAX: usize = ENTITY_BYTES_MAX;
-
-    /// Opens a folder, or makes it, as a cluster of one.
-    pub async fn open(path: &Path) -> Result<Opened, OpenError> {
-        Self::open_keeping(path, REVISIONS_KEPT).await
-    }
-
-    /// The same, with so many revisions kept.
-    pub(super) async fn open_keeping(path: &Path, revisions_kept: u64) -> Result<Opened, OpenError> {
-        let path = path.to_owned();
-        let start = |error: &dyn std::fmt::Display| OpenError::Start(error.to_string());
-        let opening = tokio::task::spawn_blocking(move || Folder::open(&path));
-        let folder = Arc::new(opening.await.map_err(|error| start(&error))??);
-        let machine = StateMachine::new(folder.disk.clone(), folder.snapshots.clone(), revisions_kept)
-            .map_err(|error| start(&error))?;
-        let log = LogStore::new(folder.disk.clone());
-        let config = Config {
-            cluster_name: "trestle".to_owned(),
-            heartbeat_interval: 300,
-            election_timeout_min: 1_000,
-            election_timeout_max: 2_000,
-            snapshot_policy: SnapshotPolicy::LogsSinceLast(SNAPSHOT_AFTER),
-            max_in_snapshot_log_to_keep: KEPT_ENTRIES,
-            ..Config::default()
-        };
-        let config = Arc::new(config.validate().map_err(|error| start(&error))?);
-        let raft = Raft::new(folder.node, config, Network, log, machine.clone());
-        let raft = raft.await.map_err(|error| start(&error))?;
-        if raft.is_initialized().await.map_err(|error| start(&error))? {
-            // Nobody else could: waiting for a heartbeat would only delay the start.
-            raft.trigger().elect().await.map_err(|error| start(&error))?;
-        } else {
-            let members = BTreeMap::from([(folder.node, Node::default())]);
-            raft.initialize(members).await.map_err(|error| start(&error))?;
-        }
-        let waiting = raft.wait(Some(START));
-        let leads = waiting.current_leader(folder.node, "the first election").await;
-        leads.map_err(|error| start(&error))?;
-        // What the log holds beyond the state is applied first: else a look would show less than was acknowledged, or find
-        // half of a change and be refused.
-        raft.ensure_linearizable().await.map_err(|error| start(&error))?;
-        let set_aside = folder.set_aside.clone();
-        Ok(Opened { consensus: Self { raft, machine, _folder: folder }, set_aside })
-    }
 
     /// Proposes a change and waits until it is in effect here; the revision that it made. A deadline that passes leaves
     /// the outcome open.
@@ -150,7 +116,7 @@ impl Consensus {
             Answer::Applied(revision) => Ok(revision),
             Answer::Conflict(revision) => Err(ProposeError::Conflict { revision }),
             Answer::Refused(why) => Err(ProposeError::Refused(why)),
-            Answer::Nothing | Answer::Staged => Err(ProposeError::Unknown),
+            Answer::Nothing | Answer::Staged | Answer::Retired => Err(ProposeError::Unknown),
         }
     }
 
@@ -168,27 +134,30 @@ impl Consensus {
         Ok(Body::Commit(log::StageCommit { stage_id, parts, sha256 }))
     }
 
-    /// Writes a command to the log, with the same request id as often as it takes.
+    /// Has a command written to the log, with the same request id as often as it takes, and waits until it is applied here.
     async fn command(&self, body: Body, deadline: Instant) -> Result<Answer, ProposeError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let at_unix_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        let request_id = random()?;
-        let command = log::Command { request_id, at_unix_ms, body: Some(body) }.encode_to_vec();
-        loop {
-            let writing = self.raft.client_write(Proposal(command.clone()));
-            match timeout_at(deadline, writing).await {
-                Err(_) => return Err(ProposeError::Unknown),
-                Ok(Ok(written)) => return Ok(written.data),
-                Ok(Err(RaftError::Fatal(fatal))) => return Err(ProposeError::Ended(fatal.to_string())),
-                Ok(Err(RaftError::APIError(ClientWriteError::ForwardToLeader(_)))) => {
-                    if Instant::now() + PAUSE >= deadline {
-                        return Err(ProposeError::Unknown);
-                    }
-                    sleep(PAUSE).await;
-                }
-                Ok(Err(RaftError::APIError(error))) => return Err(ProposeError::Refused(error.to_string())),
+        match self.ask(Ask::Propose(request(body)?), deadline).await? {
+            Reply::Committed(index, answer) => {
+                self.applied(index, deadline).await?;
+                Ok(answer)
             }
+            Reply::Refused(why) => Err(ProposeError::Refused(why)),
+            Reply::Index(_) | Reply::Removed => Err(ProposeError::Unknown),
         }
+    }
+
+    /// The node's number.
+    pub fn node(&self) -> NodeId {
+        self.identity.node()
+    }
+
+    /// Who this node is to others.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    pub(super) fn stepping_down(&self) -> bool {
+        self.stepping_down.load(Ordering::Acquire)
     }
 
     /// The last revision that is in effect here, as it grows.
@@ -219,6 +188,14 @@ impl Consensus {
     pub async fn close(self) -> Result<(), ProposeError> {
         self.raft.shutdown().await.map_err(|error| ProposeError::Ended(error.to_string()))
     }
+}
+
+/// A command with a request id of its own.
+pub(super) fn request(body: Body) -> Result<Bytes, ProposeError> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let at_unix_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+    let command = log::Command { request_id: random()?, at_unix_ms, body: Some(body) };
+    Ok(command.encode_to_vec().into())
 }
 
 fn random() -> Result<Bytes, ProposeError> {

@@ -17,6 +17,9 @@ use std::{
 use trestle_proto::log::{self, log_entry::Payload};
 use trestle_proto::prost::Message;
 
+/// Entries in one message to another node: it must arrive and be synced there within the time between two heartbeats, which
+/// is all that the library waits for.
+const SENT_BYTES_MAX: usize = 128 * 1024;
 const VOTE: &str = "vote";
 const COMMITTED: &str = "committed";
 const PURGED: &str = "purged";
@@ -60,11 +63,39 @@ impl LogStore {
         Ok(entries)
     }
 
+    /// The first entries of a range, as many as one message may hold; at least one, if there is one.
+    fn first_entries(&self, range: std::ops::Range<u64>) -> Result<Vec<Entry>, DiskError> {
+        let keys = range.start.to_be_bytes()..range.end.to_be_bytes();
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        for pair in self.disk.log.range(keys) {
+            let value = pair?.1;
+            bytes += value.len();
+            if bytes > SENT_BYTES_MAX && !entries.is_empty() {
+                break;
+            }
+            entries.push(read(&value)?);
+        }
+        Ok(entries)
+    }
+
     pub(super) fn state(&self) -> Result<LogState<Types>, DiskError> {
         let purged: Option<LogId> = self.get(PURGED)?;
         let last = self.disk.log.last()?.map(|(_, value)| read(&value)).transpose()?;
         let last = last.map(|entry| entry.log_id).max(purged);
         Ok(LogState { last_purged_log_id: purged, last_log_id: last })
+    }
+
+    /// Whether the node was ever a member, or gave a vote: what the consensus library means by it.
+    pub(super) fn is_initialized(&self) -> Result<bool, DiskError> {
+        let voted = self.get::<Vote<NodeId>>(VOTE)?.is_some_and(|vote| vote != Vote::default());
+        Ok(voted || self.state()?.last_log_id.is_some())
+    }
+
+    /// An empty log that goes on after an entry which its own node made.
+    pub(super) fn begin_after(&self, last: LogId) -> Result<(), DiskError> {
+        self.put(VOTE, &Vote::new_committed(last.leader_id.term, last.leader_id.node_id))?;
+        self.put(COMMITTED, &Some(last))?;
+        self.put(PURGED, &last)
     }
 
     pub(super) fn write(&self, entries: impl IntoIterator<Item = Entry>) -> Result<(), DiskError> {
@@ -84,7 +115,8 @@ impl LogStore {
     }
 }
 
-fn write(entry: Entry) -> Result<Vec<u8>, DiskError> {
+/// An entry as it is kept, and as it is sent.
+pub(super) fn write(entry: Entry) -> Result<Vec<u8>, DiskError> {
     let payload = match entry.payload {
         EntryPayload::Blank => Payload::Blank(log::Blank {}),
         EntryPayload::Normal(Proposal(command)) => {
@@ -99,7 +131,8 @@ fn write(entry: Entry) -> Result<Vec<u8>, DiskError> {
     Ok(record::write(&log::LogEntry { term, leader, index, payload: Some(payload) }))
 }
 
-fn read(value: &[u8]) -> Result<Entry, DiskError> {
+/// What was written so.
+pub(super) fn read(value: &[u8]) -> Result<Entry, DiskError> {
     let entry: log::LogEntry = record::read(value)?;
     let payload = match entry.payload {
         Some(Payload::Blank(_)) => EntryPayload::Blank,
@@ -127,6 +160,10 @@ impl RaftLogReader<Types> for LogStore {
         range: R,
     ) -> Result<Vec<Entry>, StorageError> {
         self.entries(range).map_err(reading)
+    }
+
+    async fn limited_get_log_entries(&mut self, start: u64, end: u64) -> Result<Vec<Entry>, StorageError> {
+        self.first_entries(start..end).map_err(reading)
     }
 }
 

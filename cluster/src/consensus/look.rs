@@ -16,7 +16,7 @@ use trestle_proto::log;
 /// The data cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("the entities cannot be read: {0}")]
-pub struct ReadError(#[source] DiskError);
+pub struct ReadError(#[from] DiskError);
 
 impl Consensus {
     /// The last revision that is in effect here.

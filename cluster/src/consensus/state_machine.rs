@@ -6,7 +6,7 @@ use super::{
     disk::{Disk, DiskError},
     record::{self, RecordError},
     snapshot::{self, SnapshotFile},
-    types::{Answer, Entry, LogId, Membership, Proposal, SnapshotMeta, StorageError, Types},
+    types::{Answer, Entry, LogId, Membership, NodeId, Proposal, SnapshotMeta, StorageError, Types},
 };
 use openraft::{
     EntryPayload, ErrorSubject, ErrorVerb, OptionalSend, RaftSnapshotBuilder,
@@ -19,6 +19,7 @@ use sled::{
 };
 use std::{
     collections::HashMap,
+    io::ErrorKind,
     path::PathBuf,
     sync::{Arc, PoisonError, RwLock},
 };
@@ -32,6 +33,14 @@ const PROGRESS: &str = "progress";
 /// A transaction writes about so much, as `Budget` counts: some 450 small entities. The database holds all copies of pages
 /// that it makes within one transaction until the end of that.
 const TRANSACTION_BYTES: usize = 1024 * 1024;
+
+/// Nodes that are gone for good, the latest last.
+const RETIRED: &str = "retired";
+/// So many are remembered; a number is random, and one that comes back after so many others would be let in again.
+const RETIRED_MAX: usize = 1_000;
+
+/// Snapshots that may be gone again before they were looked at.
+const LOOKS_MAX: u32 = 10;
 
 type Aborted = ConflictableTransactionError<RecordError>;
 
@@ -65,6 +74,20 @@ impl StateMachine {
     /// The last revision, as it grows.
     pub(super) fn revisions(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
+    }
+
+    /// Takes what the trees hold for what entries up to one have made.
+    pub(super) fn begin_with(&self, head: &Head, last: LogId, members: &Membership) -> Result<(), DiskError> {
+        let state = &self.disk.state;
+        state.insert(HEAD, record::write_json(head)?)?;
+        state.insert(APPLIED, record::write_json(&last)?)?;
+        state.insert(MEMBERS, record::write_json(members)?)?;
+        Ok(())
+    }
+
+    /// The nodes that are gone for good.
+    pub(super) fn retired(&self) -> Result<Vec<NodeId>, DiskError> {
+        Ok(get(&self.disk, RETIRED)?.unwrap_or_default())
     }
 
     /// Looks at one state of all trees.
@@ -131,6 +154,9 @@ impl StateMachine {
             if let EntryPayload::Membership(members) = &entry.payload {
                 put(state, MEMBERS, &Membership::new(Some(entry.log_id), members.clone()))?;
             }
+            if let Some(node) = task.retire {
+                retire(state, node)?;
+            }
             put(state, APPLIED, &entry.log_id)?;
             put(state, HEAD, &progress.head)?;
             if state.get(PROGRESS)?.is_some() {
@@ -151,7 +177,7 @@ impl StateMachine {
         }
     }
 
-    fn snapshot(&self) -> Result<Snapshot<Types>, DiskError> {
+    pub(super) fn snapshot(&self) -> Result<Snapshot<Types>, DiskError> {
         let _turn = self.turn.read().unwrap_or_else(PoisonError::into_inner);
         self.whole()?;
         let last_log_id: Option<LogId> = get(&self.disk, APPLIED)?;
@@ -164,6 +190,20 @@ impl StateMachine {
         self.disk.sync()?;
         let file = SnapshotFile::write(&self.snapshots, &meta, &self.disk)?;
         Ok(Snapshot { meta, snapshot: Box::new(file) })
+    }
+
+    fn current_snapshot(&self) -> Result<Option<Snapshot<Types>>, DiskError> {
+        let mut gone = None;
+        for _ in 0..LOOKS_MAX {
+            let Some(file) = SnapshotFile::latest(&self.snapshots)? else { return Ok(None) };
+            match file.meta() {
+                Ok(meta) => return Ok(Some(Snapshot { meta, snapshot: Box::new(file) })),
+                // A newer one, made beside, has taken its place.
+                Err(DiskError::Io(error)) if error.kind() == ErrorKind::NotFound => gone = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(gone.unwrap_or_else(|| ErrorKind::NotFound.into()).into())
     }
 
     fn install(&self, meta: &SnapshotMeta, file: &SnapshotFile) -> Result<(), DiskError> {
@@ -216,6 +256,15 @@ fn get<T: DeserializeOwned>(disk: &Disk, name: &str) -> Result<Option<T>, DiskEr
 fn put(state: &TransactionalTree, name: &str, content: &impl serde::Serialize) -> Result<(), Aborted> {
     state.insert(name, record::write_json(content).map_err(Aborted::Abort)?)?;
     Ok(())
+}
+
+fn retire(state: &TransactionalTree, node: NodeId) -> Result<(), Aborted> {
+    let known = state.get(RETIRED)?.map(|value| record::read_json(&value)).transpose();
+    let mut retired: Vec<NodeId> = known.map_err(Aborted::Abort)?.unwrap_or_default();
+    retired.retain(|other| *other != node);
+    retired.push(node);
+    retired.drain(..retired.len().saturating_sub(RETIRED_MAX));
+    put(state, RETIRED, &retired)
 }
 
 fn failed(error: TransactionError<RecordError>) -> DiskError {
@@ -271,7 +320,8 @@ impl RaftStateMachine<Types> for StateMachine {
     }
 
     async fn begin_receiving_snapshot(&mut self) -> Result<Box<SnapshotFile>, StorageError> {
-        Ok(Box::new(SnapshotFile::to_receive(&self.snapshots)))
+        let room = SnapshotFile::to_receive(&self.snapshots);
+        Ok(Box::new(room.map_err(|error| writing(error.into()))?))
     }
 
     async fn install_snapshot(
@@ -284,11 +334,6 @@ impl RaftStateMachine<Types> for StateMachine {
     }
 
     async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot<Types>>, StorageError> {
-        aside(self, |machine| {
-            let Some(file) = SnapshotFile::latest(&machine.snapshots)? else { return Ok(None) };
-            let meta = file.meta()?;
-            Ok(Some(Snapshot { meta, snapshot: Box::new(file) }))
-        })
-        .await
+        aside(self, Self::current_snapshot).await
     }
 }

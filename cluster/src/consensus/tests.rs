@@ -3,7 +3,7 @@
 use super::{
     Change, Consensus, OpenError, ProposeError, Write,
     apply::Head,
-    disk::Disk,
+    disk::{self, Disk},
     log_store::LogStore,
     record,
     snapshot::SnapshotFile,
@@ -23,6 +23,7 @@ use trestle_proto::prost::Message;
 mod damage;
 mod history;
 mod interrupted;
+mod nodes;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -241,6 +242,23 @@ fn a_request_that_comes_again_is_answered_again() {
 }
 
 #[test]
+fn who_went_for_good_is_remembered() {
+    let mut bench = Bench::new();
+    let retire = |node| Body::Retire(log::Retire { node });
+    for (request, node) in [(1, 7), (2, 8), (3, 7), (1, 7)] {
+        assert_eq!(bench.apply(request, 0, retire(node)), Answer::Retired);
+    }
+    assert_eq!(bench.machine.retired().unwrap(), [8, 7]);
+    for node in 100..1_200 {
+        bench.apply(node, 0, retire(node));
+    }
+    let retired = bench.machine.retired().unwrap();
+    assert_eq!((retired.len(), retired[0], retired[999]), (1_000, 200, 1_199));
+    assert!(bench.disk().state.iter().all(|pair| pair.unwrap().1.len() <= disk::VALUE_BYTES_MAX));
+    assert_eq!(bench.head().revision, 0);
+}
+
+#[test]
 fn time_never_goes_back_and_records_are_chained() {
     let mut bench = Bench::new();
     for (request, at, id) in [(1, 50, "a"), (2, 40, "b"), (3, 60, "a")] {
@@ -297,6 +315,7 @@ async fn a_damaged_snapshot_is_never_used() {
     machine.build_snapshot().await.unwrap();
     fs::write(snapshots.join("00000000000000000009.tmp"), "half").unwrap();
     assert!(machine.get_current_snapshot().await.unwrap().is_some());
+    SnapshotFile::remove_unfinished(&snapshots).unwrap();
     let files: Vec<_> = fs::read_dir(&snapshots).unwrap().map(|entry| entry.unwrap().path()).collect();
     let [file] = &files[..] else { panic!("{files:?}") };
     let whole = fs::read(file).unwrap();

@@ -3,14 +3,16 @@
 use super::snapshot::SnapshotFile;
 use serde::{Deserialize, Serialize};
 
-/// A node's number: random, made once and kept in its folder.
-pub(super) type NodeId = u64;
+pub(super) use crate::mesh::NodeId;
 
 /// Where a node is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Node {
     /// Host and port; empty for a node that nobody needs to reach.
     pub(super) address: String,
+    /// Its stable name: another node that comes with it takes its place. Empty if it has none.
+    #[serde(default)]
+    pub(super) name: String,
 }
 
 /// An encoded command.
@@ -30,6 +32,8 @@ pub(super) enum Answer {
     Conflict(u64),
     /// It cannot be applied.
     Refused(String),
+    /// A node is gone for good.
+    Retired,
 }
 
 openraft::declare_raft_types!(
@@ -44,6 +48,8 @@ openraft::declare_raft_types!(
 pub(super) type Raft = openraft::Raft<Types>;
 pub(super) type Entry = openraft::Entry<Types>;
 pub(super) type LogId = openraft::LogId<NodeId>;
+pub(super) type Vote = openraft::Vote<NodeId>;
 pub(super) type Membership = openraft::StoredMembership<NodeId, Node>;
 pub(super) type SnapshotMeta = openraft::SnapshotMeta<NodeId, Node>;
+pub(super) type Metrics = openraft::RaftMetrics<NodeId, Node>;
 pub(super) type StorageError = openraft::StorageError<NodeId>;

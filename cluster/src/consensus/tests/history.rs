@@ -2,8 +2,9 @@
 
 use super::{DEADLINE, change, open, write};
 use crate::consensus::{
-    ChainError, Change, Changed, Consensus, Entity, Record, Revision, Step, Write, chain,
+    ChainError, Change, Changed, Consensus, Entity, Prepared, Record, Revision, Step, Write, chain,
     record::{self, entity_key},
+    start::Pace,
 };
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
@@ -22,7 +23,8 @@ struct Model {
 }
 
 async fn open_keeping(folder: &Path) -> Consensus {
-    Consensus::open_keeping(folder, KEPT).await.unwrap().consensus
+    let pace = Pace { revisions_kept: KEPT, ..Pace::default() };
+    Prepared::open(folder).await.unwrap().at_pace(pace).alone().await.unwrap().consensus
 }
 
 impl Model {
