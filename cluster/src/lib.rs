@@ -1,8 +1,13 @@
 //! What nodes share: replicated entities that survive crashes. Knows no type of the configuration, only bytes.
 
 mod consensus;
+mod mesh;
 
 pub use consensus::{
     ChainError, Change, Changed, Consensus, Entity, OpenError, Opened, ProposeError, ReadError, Record,
     RecordStep, Revision, SetAside, Step, Write, chain,
+};
+pub use mesh::{
+    Channels, ClusterId, Identity, InitTls, InitTlsError, Listener, Network, NodeId, NotAClusterId,
+    NotThisCluster, Peer, Server, ServerError, Stream, Tcp, Tls, TlsError, init_tls,
 };
