@@ -63,8 +63,7 @@ impl Counter {
     ) -> Self {
         let newest = id.window.id_at(now_ms);
         let current = LiveCell::new(CellId { counter: id, window_id: newest, actor }, changes.clone());
-        let cells =
-            InView { newest, current, earlier: Box::default(), beside: Arc::default(), frozen: None };
+        let cells = InView { newest, current, earlier: Box::default(), beside: Arc::default(), frozen: None };
         Self { cells: ArcSwap::from_pointee(cells), id, actor, changes, rights }
     }
 
@@ -78,16 +77,11 @@ impl Counter {
     /// # Errors
     ///
     /// The limit has no room.
-    pub(crate) fn charge(
-        &self,
-        amount: u64,
-        limit: impl Into<Bound>,
-        now_ms: u64,
-    ) -> Result<Hold, Refused> {
+    pub(crate) fn charge(&self, amount: u64, limit: impl Into<Bound>, now_ms: u64) -> Result<Hold, Refused> {
         let limit = limit.into();
         // Ends: a sealed cell means that another thread moved the view on, which happens once a window.
         loop {
-            let cells = self.cells_for(limit.rule, now_ms);
+            let cells = self.frozen(limit.rule, self.cells_at(now_ms));
             let most = self.most(&cells, limit, self.in_view(&cells));
             let earlier = cells.sealed_sum();
             let charged = match most.and_then(|most| most.checked_sub(earlier)) {
@@ -131,7 +125,7 @@ impl Counter {
             return Ok(());
         }
         let id = hold.cell().id().window_id;
-        let cells = self.cells_for(limit.rule, now_ms);
+        let cells = self.frozen(limit.rule, self.cells.load());
         let most = self.most(&cells, limit, (id, id));
         // Only earlier parts of a rolling window are ever sealed.
         if most.map(|most| hold.cell().charge_within(amount, most)) == Some(Charged::Yes) {
@@ -205,9 +199,8 @@ impl Counter {
         InView { newest: id, current, earlier, ..cells.parts() }
     }
 
-    /// The cells in view at a time; where the rule has it so and the node is cut off, with what was counted at the cut.
-    fn cells_for(&self, rule: Rule, now_ms: u64) -> Guard<Arc<InView>> {
-        let mut cells = self.cells_at(now_ms);
+    /// The same cells, or later ones; where the rule has it so and the node is cut off, with what was counted at the cut.
+    fn frozen(&self, rule: Rule, mut cells: Guard<Arc<InView>>) -> Guard<Arc<InView>> {
         let Some(cut) = self.cut_for(rule) else { return cells };
         // Ends: after the exchange the cells have it, or they were replaced meanwhile, which happens a few times a second.
         while !cells.frozen.as_ref().is_some_and(|frozen| frozen.is_of(cut)) {

@@ -22,8 +22,8 @@ const SHARDS: usize = 256;
 /// The counters of one incarnation of a node, found from any thread: [`Self::get`] reads one of many shards. A request
 /// need not even do that: a caller keeps the counter that it opened beside the limit, as long as the limit is the same.
 ///
-/// With other nodes it belongs behind one lock with the node's [`Table`], so that no merge comes between a counter's
-/// first look at the table and its being told of changes. A node that is alone has an empty table, and drops the
+/// With other nodes it belongs to one owner with the node's [`Table`] ([`Cells`](crate::Cells)), so that no merge comes
+/// between a counter's first look at the table and its being told of changes. A node that is alone has an empty table, and drops the
 /// [`Changes`], or collects them: cells wait there until they are collected.
 ///
 /// Bounds: at most `counters_max` counters; one more is refused ([`CountersFull`]). Counters without a window live as

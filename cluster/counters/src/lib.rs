@@ -84,5 +84,8 @@ pub use settled::{Damaged, Settled, SettledFull, Settlement};
 mod changes;
 pub use changes::{Changes, Collected};
 
+mod cells;
+pub use cells::{Cells, Delta, Page, Taken};
+
 #[cfg(test)]
 mod tests;

@@ -131,9 +131,8 @@ impl Frozen {
     /// began later hold nothing yet: each member has a part of N of the whole.
     pub(crate) fn most(&self, limit: u64, view: (WindowId, WindowId)) -> u64 {
         let in_view = self.parts.iter().filter(|(id, ..)| (view.0..=view.1).contains(id));
-        let (own, all) = in_view.fold((0u64, 0u64), |(own, all), part| {
-            (own.saturating_add(part.1), all.saturating_add(part.2))
-        });
+        let (own, all) = in_view
+            .fold((0u64, 0u64), |(own, all), part| (own.saturating_add(part.1), all.saturating_add(part.2)));
         own.saturating_add(limit.saturating_sub(all) / self.cut.members())
     }
 }

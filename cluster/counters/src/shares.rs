@@ -185,8 +185,15 @@ mod tests {
             assert_eq!(of(id, id), share(numerator, denominator), "{id}");
         }
         assert_eq!(of(7, 8), share(1, 3), "the smaller of both");
-        assert_eq!((of(4, 5), of(8, 9), of(8, 10), of(5, 11)), (Share::NOTHING, Share::NOTHING, Share::NOTHING, Share::NOTHING));
-        assert_eq!(shares.share(Window::Standing, WindowId(0), WindowId(0)), Share::NOTHING, "another window");
+        assert_eq!(
+            (of(4, 5), of(8, 9), of(8, 10), of(5, 11)),
+            (Share::NOTHING, Share::NOTHING, Share::NOTHING, Share::NOTHING)
+        );
+        assert_eq!(
+            shares.share(Window::Standing, WindowId(0), WindowId(0)),
+            Share::NOTHING,
+            "another window"
+        );
     }
 
     #[test]
