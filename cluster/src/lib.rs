@@ -1,11 +1,16 @@
 //! What nodes share: replicated entities that survive crashes. Knows no type of the configuration, only bytes.
 
 mod consensus;
+mod exchange;
 mod mesh;
 
 pub use consensus::{
     ChainError, Change, Changed, Consensus, Entity, OpenError, Opened, ProposeError, ReadError, Record,
     RecordStep, Revision, SetAside, Step, Write, chain,
+};
+pub use exchange::{
+    CLOCK_OFFSET_ALERT_MS, Clock, Exchange, ExchangeCounts, ExchangeSettings, Flushed, Neighbours,
+    PeerCounts, Pulled, SystemClock,
 };
 pub use mesh::{
     Channels, ClusterId, Identity, InitTls, InitTlsError, Listener, Network, NodeId, NotAClusterId,

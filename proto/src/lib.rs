@@ -1,5 +1,6 @@
 //! The protobuf messages of the cluster and the code made from them.
 
+pub mod counters;
 pub mod log;
 
 // The trait of all messages is there.

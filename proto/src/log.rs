@@ -2,4 +2,4 @@
 
 #![allow(missing_docs, clippy::all, clippy::pedantic, reason = "generated")]
 
-include!(concat!(env!("OUT_DIR"), "/trestle.cluster.v1.rs"));
+include!(concat!(env!("OUT_DIR"), "/log/trestle.cluster.v1.rs"));
