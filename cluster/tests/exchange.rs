@@ -21,9 +21,9 @@ use trestle_counters::{
 };
 
 const NODES: u64 = 3;
-const LIMIT: u64 = 4_000;
+const LIMIT: u64 = 3_000;
 /// Each node charges so much, as often as this.
-const AMOUNT: u64 = 2;
+const AMOUNT: u64 = 1;
 const EACH: Duration = Duration::from_millis(10);
 /// Units a second, of all nodes.
 const RATE: f64 = (NODES * AMOUNT) as f64 * 100.0;
@@ -192,7 +192,7 @@ enum Wrong {
 }
 
 fn events(random: &mut Random, wrong: Wrong) -> Vec<(u64, Event)> {
-    let (begin, length) = (1_500 + random.below(3_000), 500 + random.below(9_000));
+    let (begin, length) = (1_500 + random.below(3_000), 500 + random.below(15_000));
     let mut events = Vec::new();
     match wrong {
         Wrong::Nothing => {}
@@ -243,7 +243,7 @@ fn run(seed: u64, rule: Rule, wrong: Wrong) -> u64 {
         sim.host(format!("n{node}"), move || live(node, rule, Arc::clone(&world)));
     }
     let mut events = events(&mut random, wrong);
-    while sim.elapsed() < Duration::from_secs(20) {
+    while sim.elapsed() < Duration::from_secs(26) {
         let now_ms = sim.elapsed().as_millis() as u64;
         let due: Vec<_> = events.extract_if(.., |(at, _)| *at <= now_ms).collect();
         for (_, event) in due {
