@@ -3,5 +3,6 @@
 mod cuts;
 mod joining;
 mod node;
+mod refused;
 mod telling;
 mod way;
