@@ -216,6 +216,19 @@ impl Cells {
         self.refresh(touched, &table);
     }
 
+    /// Puts what the journal says of this node's earlier lives, and no peer does, into the table, so that comparisons carry it
+    /// to them; of the counters in one bucket. To be called once all members have been compared with: what another one
+    /// knows and this one does not would count twice for others. Returns how many cells changed.
+    pub fn owe(&self, bucket: u8, now_ms: u64) -> usize {
+        let now_ms = now_ms.max(self.swept_ms.load(Acquire));
+        let restored = self.counters.restored_in(bucket);
+        let owed = restored.chunks(AT_ONCE).map(|settled| {
+            let mut table = self.write();
+            settled.iter().filter(|settled| table.owe(settled, now_ms) == Merged::Changed).count()
+        });
+        owed.sum()
+    }
+
     /// Drops what is no longer kept, of counters and of cells, bucket by bucket.
     pub fn sweep(&self, now_ms: u64) {
         let now_ms = self.swept_ms.fetch_max(now_ms, AcqRel).max(now_ms);

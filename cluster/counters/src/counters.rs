@@ -1,8 +1,8 @@
 //! The counters of this node: one for each limit and subject that it has seen.
 
 use crate::{
-    Actor, Changes, Counter, CounterId, Rights, Settled, Table, View, WindowId, counter::Beside, hash,
-    live::LiveCell,
+    Actor, Changes, Counter, CounterId, Rights, Settled, Settlement, Table, View, WindowId, counter::Beside,
+    hash, live::LiveCell,
 };
 use std::{
     array,
@@ -82,6 +82,18 @@ impl Counters {
             let key = (settlement.counter, settlement.window_id);
             self.write(&settlement.counter).restored.insert(key, settlement.amount);
         }
+    }
+
+    /// What was restored of the counters of a bucket.
+    pub(crate) fn restored_in(&self, bucket: u8) -> Vec<Settlement> {
+        // A byte is below SHARDS.
+        let shard = self.shards[usize::from(bucket)].read().unwrap_or_else(PoisonError::into_inner);
+        let one = |(key, amount): (&(CounterId, WindowId), &u64)| Settlement {
+            counter: key.0,
+            window_id: key.1,
+            amount: *amount,
+        };
+        shard.restored.iter().map(one).collect()
     }
 
     /// Whose counters they are.

@@ -1,6 +1,8 @@
 //! All cells that a node knows, its own as it published them and the others' as they came, with hashes to compare.
 
-use crate::{Actor, Cell, CellId, CounterId, NodeId, Totals, Window, WindowId, counter::Beside, hash};
+use crate::{
+    Actor, Cell, CellId, CounterId, NodeId, Settlement, Totals, Window, WindowId, counter::Beside, hash,
+};
 use std::{array, collections::BTreeMap, ops::Bound::Excluded, ops::Bound::Unbounded};
 
 /// How many buckets the cells of a table fall into.
@@ -137,6 +139,27 @@ impl Table {
             *sum = sum.saturating_add(totals.contribution());
         }
         sums
+    }
+
+    /// Says that earlier lives of this node counted so much in a window, by its journal. What the cells of those lives lack is
+    /// added to that of the latest one that is known, which is over: nobody else ever writes it, and a larger one that
+    /// turns up merges with it. Where none is known, a life before this one stands for them.
+    pub(crate) fn owe(&mut self, settled: &Settlement, now_ms: u64) -> Merged {
+        let Settlement { counter, window_id, amount } = *settled;
+        let node = self.own.node;
+        let Some(before) = self.own.incarnation.checked_sub(1) else { return Merged::Own };
+        let [from, to] =
+            [0, before].map(|incarnation| CellId { counter, window_id, actor: Actor { node, incarnation } });
+        let earlier = self.bucket(hash::bucket_of(&counter)).cells.range(from..=to);
+        let (mut known, mut latest) = (0u64, Cell { id: to, totals: Totals::default() });
+        for (id, totals) in earlier {
+            known = known.saturating_add(totals.contribution());
+            latest = Cell { id: *id, totals: *totals };
+        }
+        let Some(lacking @ 1..) = amount.checked_sub(known) else { return Merged::Unchanged };
+        let Totals { charged, refunded } = latest.totals;
+        let totals = Totals { charged: charged.max(refunded).saturating_add(lacking), refunded };
+        self.put(&Cell { totals, ..latest }, now_ms)
     }
 
     /// Says that a node lives as this actor. Cells without a window of its earlier incarnations are dropped; their

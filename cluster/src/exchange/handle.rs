@@ -134,6 +134,9 @@ impl Exchange {
                 () = &mut stop => break,
                 _ = beat.tick() => {
                     self.shared.beat();
+                    if self.shared.owes() {
+                        tasks.spawn(owe(Arc::clone(&self.shared), self.connected()));
+                    }
                     let is_idle = repairing.as_ref().is_none_or(AbortHandle::is_finished);
                     if is_idle && Instant::now() >= next_repair {
                         next_repair = Instant::now() + settings.repair_every;
@@ -159,20 +162,19 @@ impl Exchange {
 
     /// Compares with one peer of those that are connected.
     fn repair_with_one(&self, tasks: &mut JoinSet<()>) -> Option<AbortHandle> {
-        let live = self.neighbours.live.borrow().clone();
-        let connected: Vec<_> = {
-            let roster = self.shared.roster();
-            let synced = |node: &NodeId| roster.get(*node).is_some_and(|known| known.synced);
-            live.into_iter().filter(|(node, _)| synced(node)).collect()
-        };
+        let connected = self.connected();
         let at = self.shared.random().checked_rem(connected.len() as u64)?;
         let (node, address) = connected.into_iter().nth(at as usize)?;
         let shared = Arc::clone(&self.shared);
-        Some(tasks.spawn(async move {
-            if let Err(error) = repair::repair(&shared, (node, &address), repair::Extent::Some).await {
-                tracing::debug!(node, %address, %error, "what both know could not be compared");
-            }
-        }))
+        Some(tasks.spawn(async move { compare(&shared, node, &address).await }))
+    }
+
+    /// The peers that were compared with since the connection to them was opened.
+    fn connected(&self) -> Vec<(NodeId, String)> {
+        let live = self.neighbours.live.borrow().clone();
+        let roster = self.shared.roster();
+        let synced = |node: &NodeId| roster.get(*node).is_some_and(|known| known.synced);
+        live.into_iter().filter(|(node, _)| synced(node)).collect()
     }
 
     fn see_members(&self) {
@@ -237,6 +239,30 @@ impl Exchange {
 impl fmt::Debug for Exchange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Exchange").field("own", &self.shared.cells.own()).finish_non_exhaustive()
+    }
+}
+
+/// Compares with a peer; what fails is for the next time.
+async fn compare(shared: &Shared, node: NodeId, address: &str) {
+    if let Err(error) = repair::repair(shared, (node, address), repair::Extent::Some).await {
+        tracing::debug!(node, %address, %error, "what both know could not be compared");
+    }
+}
+
+/// Puts what only the journal knows into the table, and compares with all peers at once if there was any.
+async fn owe(shared: Arc<Shared>, peers: Vec<(NodeId, String)>) {
+    let mut owed = 0;
+    for bucket in 0..=u8::MAX {
+        owed += shared.cells.owe(bucket, shared.clock.now_ms());
+        // Others have their turn.
+        tokio::task::yield_now().await;
+    }
+    if owed == 0 {
+        return;
+    }
+    tracing::info!(cells = owed, "peers are told what this node's journal knows, and they do not");
+    for (node, address) in peers {
+        compare(&shared, node, &address).await;
     }
 }
 

@@ -31,6 +31,8 @@ pub(super) struct Shared {
     roster: Mutex<Roster>,
     cut: AtomicBool,
     ended: AtomicBool,
+    /// What only the journal knew was put into the table.
+    owed: AtomicBool,
     random: AtomicU64,
     /// Messages whose cells are lost on purpose.
     #[cfg(test)]
@@ -56,6 +58,7 @@ impl Shared {
             roster: Mutex::default(),
             cut: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            owed: AtomicBool::new(false),
             #[cfg(test)]
             lose: AtomicU64::new(0),
         }
@@ -123,6 +126,12 @@ impl Shared {
         };
         self.cut.store(reach.cut, Relaxed);
         self.spend_by(reach, members);
+    }
+
+    /// Whether it is time to tell what only the journal knows: all others were compared with. True once.
+    pub(super) fn owes(&self) -> bool {
+        let is_time = self.roster().members_len() > 1 && !self.cells.rights().is_frozen();
+        is_time && !self.owed.swap(true, Relaxed)
     }
 
     fn spend_by(&self, reach: Reach, members: usize) {

@@ -121,6 +121,39 @@ fn cells_that_come_back_do_not_count_twice() {
 }
 
 #[test]
+fn what_only_the_journal_knows_is_put_into_the_table_once() {
+    let ids = [1, 2, 3, 4].map(|limit| counter_id(limit, MINUTE));
+    let mut settled = Settled::new(10);
+    for (counter, amount) in ids.into_iter().zip([10, 20, 30, 40]) {
+        settled.add(Settlement { counter, window_id: WindowId(0), amount }).unwrap();
+    }
+    let cells = Cells::new(actor(1, 5), &settled, 100, 100);
+    let sent = [
+        cell(ids[0], 0, actor(1, 2), (3, 0)),
+        cell(ids[0], 0, actor(1, 3), (6, 2)),
+        cell(ids[1], 0, actor(1, 3), (25, 0)), // with what was held at the end
+        cell(ids[2], 0, actor(1, 3), (1, 9)),  // its charge was lost
+        cell(ids[3], 0, actor(2, 3), (7, 0)),
+    ];
+    assert_eq!(cells.merge(&sent, 0).changed, 5);
+    let owe = || (0..=u8::MAX).map(|bucket| cells.owe(bucket, 0)).sum::<usize>();
+    assert_eq!((owe(), owe()), (3, 0));
+    let mut all = cells.page(&(0..=u8::MAX).collect::<Vec<_>>(), None, 10).cells;
+    all.sort_unstable_by_key(|cell| cell.id);
+    let expected = [
+        sent[0],
+        cell(ids[0], 0, actor(1, 3), (9, 2)),
+        sent[2],
+        cell(ids[2], 0, actor(1, 3), (39, 9)),
+        cell(ids[3], 0, actor(1, 4), (40, 0)),
+        sent[4],
+    ];
+    assert_eq!(all, expected);
+    let spent = ids.map(|id| cells.view(id, 0).spent);
+    assert_eq!(spent, [10, 20, 30, 47], "here the journal counts as before");
+}
+
+#[test]
 fn a_strict_limit_is_spent_within_a_share_whatever_others_say() {
     let mut settled = Settled::new(10);
     let id = counter_id(1, MINUTE);

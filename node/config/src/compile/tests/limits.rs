@@ -313,6 +313,10 @@ fn limits_that_say_too_little_or_too_much_are_refused() {
             &[&format!(".budgets[0].usd: {expected}")],
         );
     }
+}
+
+#[test]
+fn an_owner_has_no_more_than_so_many() {
     let many = (0..17).map(|i| format!("{{ name: n{i}, requests: 1, per: {}s }}", i + 1)).collect::<Vec<_>>();
     refused(
         &format!("limits: [{}]", many.join(", ")),
