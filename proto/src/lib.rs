@@ -5,3 +5,6 @@ pub mod log;
 
 // The trait of all messages is there.
 pub use prost;
+
+// Services are made of these.
+pub use {tonic, tonic_prost};

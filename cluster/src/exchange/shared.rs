@@ -119,13 +119,11 @@ impl Shared {
 
     /// Looks whether all members are within reach, and has counters spend by it.
     pub(super) fn look(&self) {
-        let (reach, members) = {
-            let roster = self.roster();
-            let within = self.settings.unreachable_after;
-            (roster.reach(self.own(), within, Instant::now()), roster.members_len())
-        };
+        // Locked until counters spend by it: else a look that came too late could end a cut that has just begun.
+        let roster = self.roster();
+        let reach = roster.reach(self.own(), self.settings.unreachable_after, Instant::now());
         self.cut.store(reach.cut, Relaxed);
-        self.spend_by(reach, members);
+        self.spend_by(reach, roster.members_len());
     }
 
     /// Whether it is time to tell what only the journal knows: all others were compared with. True once.
