@@ -2,6 +2,7 @@
 
 mod consensus;
 mod exchange;
+mod membership;
 mod mesh;
 
 pub use consensus::{
@@ -11,6 +12,10 @@ pub use consensus::{
 pub use exchange::{
     CLOCK_OFFSET_ALERT_MS, Clock, Exchange, ExchangeCounts, ExchangeSettings, Flushed, Neighbours,
     PeerCounts, Pulled, SystemClock,
+};
+pub use membership::{
+    BadSecrets, DatagramSocket, Datagrams, Facts, GossipCounts, Health, HealthTooLarge, Member, Members,
+    Membership, MembershipError, MembershipSettings, Secrets, Udp,
 };
 pub use mesh::{
     Channels, ClusterId, Identity, InitTls, InitTlsError, Listener, Network, NodeId, NotAClusterId,

@@ -45,8 +45,8 @@ const EDGES: [(&str, &[&str]); 11] = [
     ),
 ];
 
-/// Crates whose exact version was chosen: what is on the disk, and what was found safe, depends on it.
-const EXACT: [&str; 2] = ["openraft", "sled"];
+/// Crates whose exact version was chosen: what is on the disk or sealed on the wire, and what was found safe, depends on it.
+const EXACT: [&str; 3] = ["chitchat", "openraft", "sled"];
 
 /// The names that the top level may hold, beside dotfiles.
 const TOP: [&str; 11] = [

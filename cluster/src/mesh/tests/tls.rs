@@ -18,7 +18,7 @@ use std::{
 };
 use tempfile::TempDir;
 use tokio::{
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
     time::{Instant, timeout},
 };
 use tokio_rustls::TlsConnector;
@@ -225,6 +225,15 @@ async fn a_connection_that_says_nothing_is_let_go() -> anyhow::Result<()> {
     let read = timeout(LONG, silent.read(&mut [0])).await?;
     assert!(matches!(read, Ok(0) | Err(_)), "{read:?} after {:?}", begun.elapsed());
     server.stop().await
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_given_up() -> anyhow::Result<()> {
+    let folder = TempDir::new()?;
+    let silent = TcpListener::bind(LOCAL).await?;
+    let at = silent.local_addr()?.to_string();
+    assert!(!arrives(caller(Some(open(&folder, NAME, "a")?)).to(7, &at)).await);
+    Ok(())
 }
 
 #[test]
