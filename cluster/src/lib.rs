@@ -1,6 +1,7 @@
 //! What nodes share: replicated entities that survive crashes. Knows no type of the configuration, only bytes.
 
 mod consensus;
+mod exchange;
 mod membership;
 mod mesh;
 
@@ -8,6 +9,10 @@ pub use consensus::{
     BackupError, ChainError, Change, Changed, ClusterError, Consensus, Entity, Founding, MemberStatus,
     MeshWay, OpenError, Opened, Prepared, ProposeError, ReadError, Record, RecordStep, RestoreError,
     Restored, Revision, SetAside, Status, Step, Write, chain, restore,
+};
+pub use exchange::{
+    CLOCK_OFFSET_ALERT_MS, Clock, Exchange, ExchangeCounts, ExchangeSettings, Flushed, Neighbours,
+    PeerCounts, Pulled, SystemClock,
 };
 pub use membership::{
     BadSecrets, DatagramSocket, Datagrams, Facts, GossipCounts, Health, HealthTooLarge, Member, Members,

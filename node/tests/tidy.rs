@@ -12,7 +12,7 @@ const LINES_MAX: usize = 600;
 /// What each crate of ours may use. Tests may also use `bench`, for its mock upstream.
 const EDGES: [(&str, &[&str]); 11] = [
     ("trestle-proto", &[]),
-    ("trestle-cluster", &["trestle-proto"]),
+    ("trestle-cluster", &["trestle-counters", "trestle-proto"]),
     ("trestle-bench", &[]),
     ("trestle-counters", &[]),
     ("trestle-dialect", &[]),

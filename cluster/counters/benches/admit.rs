@@ -59,7 +59,7 @@ impl Node {
 /// The narrowest levels, so that one level is the key's own.
 fn admit(node: &Node, key: u64, levels: usize) -> Permit {
     let counters = &node.by_key[key as usize];
-    let charge = |level: usize| Charge { counter: &counters[level], amount: 100, limit: u64::MAX };
+    let charge = |level: usize| Charge { counter: &counters[level], amount: 100, limit: u64::MAX.into() };
     let charges: [_; 8] = std::array::from_fn(charge);
     node.leases.admit(&charges[8 - levels..], NOW_MS, NOW_MS + 600_000).unwrap()
 }

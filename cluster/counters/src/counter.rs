@@ -1,9 +1,10 @@
 //! A counter of this node: charges one limit for one subject, and sees what the other nodes charged.
 
 use crate::{
-    Actor, CellId, CounterId, Refused, View, Window, WindowId,
+    Actor, Bound, CellId, CounterId, Refused, Rights, Rule, View, Window, WindowId,
     hold::Hold,
     live::{Charged, LiveCell},
+    rights::{Cut, Frozen},
     view::Counted,
 };
 use arc_swap::{ArcSwap, Guard};
@@ -14,31 +15,56 @@ use std::sync::{Arc, mpsc::Sender};
 /// It holds no amount: the limit comes with each charge, so a changed one applies at once.
 #[derive(Debug)]
 pub struct Counter {
-    cells: ArcSwap<Cells>,
+    cells: ArcSwap<InView>,
     id: CounterId,
     actor: Actor,
     changes: Sender<Arc<LiveCell>>,
+    rights: Arc<Rights>,
 }
 
 /// What counts now. In one piece, since a charge to a counter that was idle pays for each piece that it must fetch.
 #[derive(Debug)]
-struct Cells {
+struct InView {
     newest: WindowId,
     /// This node's, in the newest window.
     current: Arc<LiveCell>,
     /// This node's of earlier parts of a rolling window, ascending.
     earlier: Box<[Arc<LiveCell>]>,
-    /// What others contribute, ascending by window.
-    others: Arc<[(WindowId, u64)]>,
+    /// What counts beside, ascending by window.
+    beside: Arc<[Beside]>,
+    /// What had been counted when the node was last found to be cut off.
+    frozen: Option<Arc<Frozen>>,
+}
+
+/// What counts in one window beside the cells of this life of the node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Beside {
+    pub(crate) window_id: WindowId,
+    /// By other nodes.
+    pub(crate) others: u64,
+    /// By earlier lives of this node.
+    pub(crate) before: u64,
+}
+
+impl Beside {
+    pub(crate) fn sum(&self) -> u64 {
+        self.others.saturating_add(self.before)
+    }
 }
 
 impl Counter {
     /// An empty counter in the window of `now_ms`.
-    pub(crate) fn new(id: CounterId, actor: Actor, changes: Sender<Arc<LiveCell>>, now_ms: u64) -> Self {
+    pub(crate) fn new(
+        id: CounterId,
+        actor: Actor,
+        changes: Sender<Arc<LiveCell>>,
+        rights: Arc<Rights>,
+        now_ms: u64,
+    ) -> Self {
         let newest = id.window.id_at(now_ms);
         let current = LiveCell::new(CellId { counter: id, window_id: newest, actor }, changes.clone());
-        let cells = Cells { newest, current, earlier: Box::default(), others: Arc::default() };
-        Self { cells: ArcSwap::from_pointee(cells), id, actor, changes }
+        let cells = InView { newest, current, earlier: Box::default(), beside: Arc::default(), frozen: None };
+        Self { cells: ArcSwap::from_pointee(cells), id, actor, changes, rights }
     }
 
     /// What it counts.
@@ -46,31 +72,33 @@ impl Counter {
         &self.id
     }
 
-    /// Charges `amount` if this node's and the others' share of the view, and the amount, are at most `limit`.
+    /// Charges `amount` if that, what this node and the others charged, and what the rule leaves to this node, allow it.
     ///
     /// # Errors
     ///
     /// The limit has no room.
-    pub(crate) fn charge(&self, amount: u64, limit: u64, now_ms: u64) -> Result<Hold, Refused> {
+    pub(crate) fn charge(&self, amount: u64, limit: impl Into<Bound>, now_ms: u64) -> Result<Hold, Refused> {
+        let limit = limit.into();
         // Ends: a sealed cell means that another thread moved the view on, which happens once a window.
         loop {
-            let cells = self.cells_at(now_ms);
-            let (others, earlier) = (self.others_in(&cells), cells.sealed_sum());
-            let charged = match limit.checked_sub(others.saturating_add(earlier)) {
+            let cells = self.frozen(limit.rule, self.cells_at(now_ms));
+            let most = self.most(&cells, limit, self.in_view(&cells));
+            let earlier = cells.sealed_sum();
+            let charged = match most.and_then(|most| most.checked_sub(earlier)) {
                 Some(room) => cells.current.charge_within(amount, room),
                 None => Charged::NoRoom,
             };
             match charged {
                 Charged::Yes => {
                     let hold = Hold::new(Arc::clone(&cells.current), amount);
-                    if cells.fit_still(earlier, limit.saturating_sub(others)) {
+                    if cells.fit_still(earlier, most.unwrap_or(0)) {
                         return Ok(hold);
                     }
                     // It gives itself back, through the refund side as after any refusal.
                     drop(hold);
-                    return Err(self.refuse(&cells, amount, limit));
+                    return Err(self.refuse(&cells, amount, (limit, most)));
                 }
-                Charged::NoRoom => return Err(self.refuse(&cells, amount, limit)),
+                Charged::NoRoom => return Err(self.refuse(&cells, amount, (limit, most))),
                 Charged::Sealed => {}
             }
         }
@@ -88,24 +116,27 @@ impl Counter {
         &self,
         hold: &mut Hold,
         amount: u64,
-        limit: u64,
+        limit: impl Into<Bound>,
         now_ms: u64,
     ) -> Result<(), Refused> {
+        let limit = limit.into();
         if let Window::Rolling(_) = self.id.window {
             hold.absorb(self.charge(amount, limit, now_ms)?);
             return Ok(());
         }
         let id = hold.cell().id().window_id;
-        let others = self.cells.load().others_between(id, id);
-        let room = limit.checked_sub(others);
+        let cells = self.frozen(limit.rule, self.cells.load());
+        let most = self.most(&cells, limit, (id, id));
         // Only earlier parts of a rolling window are ever sealed.
-        if room.map(|room| hold.cell().charge_within(amount, room)) == Some(Charged::Yes) {
+        if most.map(|most| hold.cell().charge_within(amount, most)) == Some(Charged::Yes) {
             hold.add(amount);
             return Ok(());
         }
-        let parts = [(id, hold.cell().totals().contribution()), (id, others)];
+        let own = hold.cell().totals().contribution();
+        let parts = [(id, own), (id, cells.beside_between((id, id)).sum())];
         let counted = Counted { window: self.id.window, newest: id, parts: parts.into_iter().collect() };
-        Err(counted.refuse(self.id.limit, amount, limit))
+        let refused = counted.refuse(self.id.limit, amount, limit.amount);
+        Err(refused.at_most(most.unwrap_or(0).saturating_sub(own)))
     }
 
     /// What counts at a time, without a charge. The clock may have gone back: then it is what counts in the newest
@@ -130,14 +161,13 @@ impl Counter {
         self.cells.load().newest
     }
 
-    /// Replaces what the others contribute: by window, ascending.
-    pub(crate) fn set_others(&self, others: Vec<(WindowId, u64)>) {
-        let others: Arc<[_]> = others.into();
-        self.cells.rcu(|cells| Cells {
-            newest: cells.newest,
-            current: Arc::clone(&cells.current),
-            earlier: cells.earlier.clone(),
-            others: Arc::clone(&others),
+    /// Replaces what counts beside: by window, ascending.
+    pub(crate) fn set_beside(&self, beside: Vec<Beside>) {
+        let beside: Arc<[_]> = beside.into();
+        self.cells.rcu(|cells| {
+            // What was frozen in a cut that healed is of no use any more.
+            let frozen = self.rights.cut().and(cells.frozen.clone());
+            InView { beside: Arc::clone(&beside), frozen, ..cells.parts() }
         });
     }
 
@@ -150,7 +180,7 @@ impl Counter {
     }
 
     /// The cells in view at a time, or in the newest view there is where the clock went back.
-    fn cells_at(&self, now_ms: u64) -> Guard<Arc<Cells>> {
+    fn cells_at(&self, now_ms: u64) -> Guard<Arc<InView>> {
         let id = self.id.window.id_at(now_ms);
         let mut cells = self.cells.load();
         // Ends: after the exchange, ours or another thread's is the newer view.
@@ -161,42 +191,99 @@ impl Counter {
         cells
     }
 
-    fn next_cells(&self, cells: &Cells, id: WindowId) -> Cells {
+    fn next_cells(&self, cells: &InView, id: WindowId) -> InView {
         let oldest = self.id.window.oldest_in_view(id);
         let earlier = cells.iter().filter(|cell| cell.id().window_id >= oldest).cloned().collect();
         let cell_id = CellId { counter: self.id, window_id: id, actor: self.actor };
         let current = LiveCell::new(cell_id, self.changes.clone());
-        Cells { newest: id, current, earlier, others: Arc::clone(&cells.others) }
+        InView { newest: id, current, earlier, ..cells.parts() }
     }
 
-    fn others_in(&self, cells: &Cells) -> u64 {
-        cells.others_between(self.id.window.oldest_in_view(cells.newest), cells.newest)
+    /// The same cells, or later ones; where the rule has it so and the node is cut off, with what was counted at the cut.
+    fn frozen(&self, rule: Rule, mut cells: Guard<Arc<InView>>) -> Guard<Arc<InView>> {
+        let Some(cut) = self.cut_for(rule) else { return cells };
+        // Ends: after the exchange the cells have it, or they were replaced meanwhile, which happens a few times a second.
+        while !cells.frozen.as_ref().is_some_and(|frozen| frozen.is_of(cut)) {
+            let own = cells.iter().map(|cell| (cell.id().window_id, cell.totals().contribution(), 0));
+            let beside = cells.beside.iter().map(|beside| (beside.window_id, 0, beside.sum()));
+            let frozen = Some(Arc::new(Frozen::new(cut, own.chain(beside))));
+            self.cells.compare_and_swap(&*cells, Arc::new(InView { frozen, ..cells.parts() }));
+            cells = self.cells.load();
+        }
+        cells
+    }
+
+    fn cut_for(&self, rule: Rule) -> Option<Cut> {
+        if rule == Rule::Share { self.rights.cut() } else { None }
+    }
+
+    fn in_view(&self, cells: &InView) -> (WindowId, WindowId) {
+        (self.id.window.oldest_in_view(cells.newest), cells.newest)
+    }
+
+    /// Most that the cells of this node's life may come to in the windows of a view together; nothing if others have
+    /// more than there is.
+    fn most(&self, cells: &InView, limit: Bound, view: (WindowId, WindowId)) -> Option<u64> {
+        let Beside { others, before, .. } = cells.beside_between(view);
+        let left = limit.amount.checked_sub(others.saturating_add(before))?;
+        match limit.rule {
+            Rule::Optimistic => Some(left),
+            Rule::Share => {
+                let frozen = self.rights.cut().and(cells.frozen.as_ref());
+                Some(frozen.map_or(left, |frozen| left.min(frozen.most(limit.amount, view))))
+            }
+            Rule::Strict => {
+                let own = self.rights.strict_most(limit.amount, self.id.window, view);
+                Some(left.min(own.checked_sub(before)?))
+            }
+        }
     }
 
     /// What all contribute to the view in which `newest` runs.
-    fn counted(&self, cells: &Cells, newest: WindowId) -> Counted {
+    fn counted(&self, cells: &InView, newest: WindowId) -> Counted {
         let oldest = self.id.window.oldest_in_view(newest);
         let own = cells.iter().map(|cell| (cell.id().window_id, cell.totals().contribution()));
-        let all = cells.others.iter().copied().chain(own);
+        let beside = cells.beside.iter().map(|beside| (beside.window_id, beside.sum()));
+        let all = beside.chain(own);
         let parts = all.filter(|(id, _)| (oldest..=newest).contains(id)).collect();
         Counted { window: self.id.window, newest, parts }
     }
 
-    fn refuse(&self, cells: &Cells, amount: u64, limit: u64) -> Refused {
-        self.counted(cells, cells.newest).refuse(self.id.limit, amount, limit)
+    /// `limit` comes with the most that this node may come to.
+    fn refuse(&self, cells: &InView, amount: u64, limit: (Bound, Option<u64>)) -> Refused {
+        let view = self.in_view(cells);
+        let in_view = cells.iter().filter(|cell| cell.id().window_id >= view.0);
+        let own = in_view.fold(0, |sum: u64, cell| sum.saturating_add(cell.totals().contribution()));
+        let refused = self.counted(cells, cells.newest).refuse(self.id.limit, amount, limit.0.amount);
+        refused.at_most(limit.1.unwrap_or(0).saturating_sub(own))
     }
 }
 
-impl Cells {
+impl InView {
     fn iter(&self) -> impl Iterator<Item = &Arc<LiveCell>> {
         self.earlier.iter().chain([&self.current])
     }
 
-    /// What the others contribute in these windows, both among them.
-    fn others_between(&self, oldest: WindowId, newest: WindowId) -> u64 {
-        let first = self.others.partition_point(|(id, _)| *id < oldest);
-        let in_view = self.others.iter().skip(first).take_while(|(id, _)| *id <= newest);
-        in_view.fold(0, |sum, (_, amount)| sum.saturating_add(*amount))
+    /// The same pieces, to replace some of them.
+    fn parts(&self) -> Self {
+        Self {
+            newest: self.newest,
+            current: Arc::clone(&self.current),
+            earlier: self.earlier.clone(),
+            beside: Arc::clone(&self.beside),
+            frozen: self.frozen.clone(),
+        }
+    }
+
+    /// What counts beside in these windows, both among them.
+    fn beside_between(&self, (oldest, newest): (WindowId, WindowId)) -> Beside {
+        let first = self.beside.partition_point(|beside| beside.window_id < oldest);
+        let in_view = self.beside.iter().skip(first).take_while(|beside| beside.window_id <= newest);
+        in_view.fold(Beside::default(), |sum, beside| Beside {
+            others: sum.others.saturating_add(beside.others),
+            before: sum.before.saturating_add(beside.before),
+            ..sum
+        })
     }
 
     /// What the earlier cells contribute. They are sealed first: a thread that still has the view before this one

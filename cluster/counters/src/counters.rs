@@ -1,6 +1,9 @@
 //! The counters of this node: one for each limit and subject that it has seen.
 
-use crate::{Actor, Changes, Counter, CounterId, Settled, Table, View, WindowId, hash, live::LiveCell};
+use crate::{
+    Actor, Changes, Counter, CounterId, Rights, Settled, Settlement, Table, View, WindowId, counter::Beside,
+    hash, live::LiveCell,
+};
 use std::{
     array,
     collections::{BTreeMap, HashMap},
@@ -19,8 +22,8 @@ const SHARDS: usize = 256;
 /// The counters of one incarnation of a node, found from any thread: [`Self::get`] reads one of many shards. A request
 /// need not even do that: a caller keeps the counter that it opened beside the limit, as long as the limit is the same.
 ///
-/// With other nodes it belongs behind one lock with the node's [`Table`], so that no merge comes between a counter's
-/// first look at the table and its being told of changes. A node that is alone has an empty table, and drops the
+/// With other nodes it belongs to one owner with the node's [`Table`] ([`Cells`](crate::Cells)), so that no merge comes
+/// between a counter's first look at the table and its being told of changes. A node that is alone has an empty table, and drops the
 /// [`Changes`], or collects them: cells wait there until they are collected.
 ///
 /// Bounds: at most `counters_max` counters; one more is refused ([`CountersFull`]). Counters without a window live as
@@ -38,6 +41,7 @@ pub struct Counters {
     /// The latest time of a sweep: no counter begins in a window before it, whose cell may have been dropped.
     swept_ms: AtomicU64,
     changes: Sender<Arc<LiveCell>>,
+    rights: Arc<Rights>,
 }
 
 #[derive(Debug, Default)]
@@ -62,6 +66,7 @@ pub fn counters(actor: Actor, counters_max: usize) -> (Counters, Changes) {
         shards: Box::new(array::from_fn(|_| RwLock::default())),
         swept_ms: AtomicU64::new(0),
         changes: sender,
+        rights: Arc::default(),
     };
     (counters, Changes::new(receiver))
 }
@@ -69,13 +74,36 @@ pub fn counters(actor: Actor, counters_max: usize) -> (Counters, Changes) {
 impl Counters {
     /// Counts what earlier incarnations settled, beside what others contribute. Before the first counter is opened.
     ///
-    /// What they held is not among it: whoever folds the journal settles the calls that never ended. A table that has
-    /// cells of this node's earlier incarnations, from others, has the same amounts again.
+    /// What they held is not among it: whoever folds the journal settles the calls that never ended. Cells of this
+    /// node's earlier incarnations that others send back have the same amounts again: they count only in windows of
+    /// which the journal says nothing.
     pub fn restore(&mut self, settled: &Settled) {
         for settlement in settled.checkpoint() {
             let key = (settlement.counter, settlement.window_id);
             self.write(&settlement.counter).restored.insert(key, settlement.amount);
         }
+    }
+
+    /// What was restored of the counters of a bucket.
+    pub(crate) fn restored_in(&self, bucket: u8) -> Vec<Settlement> {
+        // A byte is below SHARDS.
+        let shard = self.shards[usize::from(bucket)].read().unwrap_or_else(PoisonError::into_inner);
+        let one = |(key, amount): (&(CounterId, WindowId), &u64)| Settlement {
+            counter: key.0,
+            window_id: key.1,
+            amount: *amount,
+        };
+        shard.restored.iter().map(one).collect()
+    }
+
+    /// Whose counters they are.
+    pub fn actor(&self) -> Actor {
+        self.actor
+    }
+
+    /// What this node may spend by itself.
+    pub fn rights(&self) -> &Arc<Rights> {
+        &self.rights
     }
 
     /// The counter with that id, where there is one.
@@ -99,7 +127,7 @@ impl Counters {
         let one_more = |len: usize| (len < self.counters_max).then_some(len + 1);
         self.len.fetch_update(AcqRel, Acquire, one_more).map_err(|_| CountersFull)?;
         let begin_ms = now_ms.max(self.swept_ms.load(Acquire));
-        let counter = Arc::new(Counter::new(id, self.actor, self.changes.clone(), begin_ms));
+        let counter = Arc::new(self.begin(id, begin_ms));
         shard.tell(&counter, table);
         shard.counters.insert(id, Arc::clone(&counter));
         Ok(counter)
@@ -111,7 +139,7 @@ impl Counters {
         if let Some(counter) = self.get(&id) {
             return counter.view(now_ms);
         }
-        let counter = Counter::new(id, self.actor, self.changes.clone(), now_ms);
+        let counter = self.begin(id, now_ms);
         self.read(&id).tell(&counter, table);
         counter.view(now_ms)
     }
@@ -143,6 +171,10 @@ impl Counters {
         self.len() == 0
     }
 
+    fn begin(&self, id: CounterId, now_ms: u64) -> Counter {
+        Counter::new(id, self.actor, self.changes.clone(), Arc::clone(&self.rights), now_ms)
+    }
+
     fn read(&self, id: &CounterId) -> RwLockReadGuard<'_, Shard> {
         // A byte is below SHARDS.
         let shard = &self.shards[usize::from(hash::bucket_of(id))];
@@ -159,11 +191,17 @@ impl Shard {
     fn tell(&self, counter: &Counter, table: &Table) {
         let id = *counter.id();
         let oldest = id.window.oldest_in_view(counter.newest());
-        let mut others = table.others(&id, oldest);
-        let restored = self.restored.range((id, oldest)..=(id, WindowId(u64::MAX)));
-        others.extend(restored.map(|((_, window_id), amount)| (*window_id, *amount)));
-        others.sort_unstable_by_key(|(window_id, _)| *window_id);
-        counter.set_others(others);
+        let mut beside = table.beside(&id, oldest);
+        for ((_, window_id), amount) in self.restored.range((id, oldest)..=(id, WindowId(u64::MAX))) {
+            // What the journal says, in place of what others remember of the same.
+            match beside.binary_search_by_key(window_id, |beside| beside.window_id) {
+                Ok(at) => beside[at].before = *amount,
+                Err(at) => {
+                    beside.insert(at, Beside { window_id: *window_id, others: 0, before: *amount });
+                }
+            }
+        }
+        counter.set_beside(beside);
     }
 
     fn expire(&mut self, swept_ms: u64) -> usize {

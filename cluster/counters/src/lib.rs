@@ -13,7 +13,7 @@
 //! let (now_ms, day) = (1_800_000_000_000, Window::Calendar(Calendar::Day));
 //! let id = CounterId { limit: LimitId(7), subject: Subject(0), window: day };
 //! let counter = node.open(id, &alone, now_ms)?; // kept beside the limit
-//! let charge = |amount| [Charge { counter: &counter, amount, limit: 1_000 }];
+//! let charge = |amount| [Charge { counter: &counter, amount, limit: 1_000.into() }];
 //!
 //! let mut permit = leases.admit(&charge(600), now_ms, now_ms + 60_000)?;
 //! permit.extend(&charge(300), now_ms)?; // a dearer target comes next
@@ -49,6 +49,12 @@ pub use cell::{Actor, Cell, CellId, CounterId, LimitId, NodeId, Subject, Totals}
 
 mod live;
 
+mod shares;
+pub use shares::{FixedShares, NotFixed, Share, Shares};
+
+mod rights;
+pub use rights::{Bound, Rights, Rule};
+
 mod view;
 pub use view::{Refused, View};
 
@@ -77,6 +83,9 @@ pub use settled::{Damaged, Settled, SettledFull, Settlement};
 
 mod changes;
 pub use changes::{Changes, Collected};
+
+mod cells;
+pub use cells::{Cells, Delta, Page, Taken};
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! Admission over several limits at once: all or none, and each charge settled exactly once.
 
 use crate::{
-    Counter, Held, Leases, LimitId, Refused, Window,
+    Bound, Counter, Held, Leases, LimitId, Refused, Window,
     hold::Hold,
     lease::{Slot, lock},
 };
@@ -19,8 +19,8 @@ pub struct Charge<'a> {
     pub counter: &'a Counter,
     /// How much, in the limit's unit.
     pub amount: u64,
-    /// The limit's amount as configured now, in its unit.
-    pub limit: u64,
+    /// The limit as configured now.
+    pub limit: Bound,
 }
 
 /// Why there is no permit, or no more than there was.

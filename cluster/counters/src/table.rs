@@ -1,7 +1,9 @@
 //! All cells that a node knows, its own as it published them and the others' as they came, with hashes to compare.
 
-use crate::{Actor, Cell, CellId, CounterId, NodeId, Totals, Window, WindowId, hash};
-use std::{array, collections::BTreeMap};
+use crate::{
+    Actor, Cell, CellId, CounterId, NodeId, Settlement, Totals, Window, WindowId, counter::Beside, hash,
+};
+use std::{array, collections::BTreeMap, ops::Bound::Excluded, ops::Bound::Unbounded};
 
 /// How many buckets the cells of a table fall into.
 pub const BUCKETS: usize = 256;
@@ -28,6 +30,22 @@ struct Bucket {
     /// The sum of the cells' hashes, which no order changes.
     hash: u64,
     cells: BTreeMap<CellId, Totals>,
+}
+
+impl Bucket {
+    fn drop_where(&mut self, which: impl Fn(&CellId) -> bool) -> Vec<CellId> {
+        let Self { hash, cells } = self;
+        let mut dropped = Vec::new();
+        cells.retain(|id, totals| {
+            let drop = which(id);
+            if drop {
+                *hash = hash.wrapping_sub(hash::of_cell(&Cell { id: *id, totals: *totals }));
+                dropped.push(*id);
+            }
+            !drop
+        });
+        dropped
+    }
 }
 
 /// What became of a cell that was merged.
@@ -106,21 +124,42 @@ impl Table {
         Merged::Changed
     }
 
-    /// What all actors but this one contribute to a counter, by window from `oldest` on, ascending. Earlier
-    /// incarnations of this node are others.
-    pub fn others(&self, counter: &CounterId, oldest: WindowId) -> Vec<(WindowId, u64)> {
+    /// What counts of a counter beside this life of the node, by window from `oldest` on, ascending.
+    pub(crate) fn beside(&self, counter: &CounterId, oldest: WindowId) -> Vec<Beside> {
         let from = CellId { counter: *counter, window_id: oldest, actor: Actor::FIRST };
         let to = CellId { counter: *counter, window_id: WindowId(u64::MAX), actor: Actor::LAST };
         let cells = self.bucket(hash::bucket_of(counter)).cells.range(from..=to);
-        let mut sums: Vec<(WindowId, u64)> = Vec::new();
+        let mut sums: Vec<Beside> = Vec::new();
         for (id, totals) in cells.filter(|(id, _)| id.actor != self.own) {
-            let amount = totals.contribution();
-            match sums.last_mut() {
-                Some((window_id, sum)) if *window_id == id.window_id => *sum = sum.saturating_add(amount),
-                _ => sums.push((id.window_id, amount)),
+            if sums.last().is_none_or(|last| last.window_id != id.window_id) {
+                sums.push(Beside { window_id: id.window_id, ..Beside::default() });
             }
+            let Some(last) = sums.last_mut() else { continue };
+            let sum = if id.actor.node == self.own.node { &mut last.before } else { &mut last.others };
+            *sum = sum.saturating_add(totals.contribution());
         }
         sums
+    }
+
+    /// Says that earlier lives of this node counted so much in a window, by its journal. What the cells of those lives lack is
+    /// added to that of the latest one that is known, which is over: nobody else ever writes it, and a larger one that
+    /// turns up merges with it. Where none is known, a life before this one stands for them.
+    pub(crate) fn owe(&mut self, settled: &Settlement, now_ms: u64) -> Merged {
+        let Settlement { counter, window_id, amount } = *settled;
+        let node = self.own.node;
+        let Some(before) = self.own.incarnation.checked_sub(1) else { return Merged::Own };
+        let [from, to] =
+            [0, before].map(|incarnation| CellId { counter, window_id, actor: Actor { node, incarnation } });
+        let earlier = self.bucket(hash::bucket_of(&counter)).cells.range(from..=to);
+        let (mut known, mut latest) = (0u64, Cell { id: to, totals: Totals::default() });
+        for (id, totals) in earlier {
+            known = known.saturating_add(totals.contribution());
+            latest = Cell { id: *id, totals: *totals };
+        }
+        let Some(lacking @ 1..) = amount.checked_sub(known) else { return Merged::Unchanged };
+        let Totals { charged, refunded } = latest.totals;
+        let totals = Totals { charged: charged.max(refunded).saturating_add(lacking), refunded };
+        self.put(&Cell { totals, ..latest }, now_ms)
     }
 
     /// Says that a node lives as this actor. Cells without a window of its earlier incarnations are dropped; their
@@ -149,6 +188,15 @@ impl Table {
         self.drop_where(|id| id.counter.window.is_expired(id.window_id, now_ms)).len()
     }
 
+    /// As [`Self::expire`], of one bucket: for who shall not keep others waiting for long.
+    pub(crate) fn expire_in(&mut self, bucket: u8, now_ms: u64) -> usize {
+        // A byte is below BUCKETS.
+        let bucket = &mut self.buckets[usize::from(bucket)];
+        let dropped = bucket.drop_where(|id| id.counter.window.is_expired(id.window_id, now_ms)).len();
+        self.cells -= dropped;
+        dropped
+    }
+
     /// A hash for each bucket. Two tables whose hashes of a bucket agree hold the same cells in it.
     pub fn hashes(&self) -> [u64; BUCKETS] {
         array::from_fn(|at| self.buckets[at].hash)
@@ -159,23 +207,20 @@ impl Table {
         self.bucket(bucket).cells.iter().map(|(id, totals)| Cell { id: *id, totals: *totals })
     }
 
+    /// The cells of a bucket behind that one, of all actors, in the order of their ids.
+    pub fn cells_after(&self, bucket: u8, after: Option<CellId>) -> impl Iterator<Item = Cell> {
+        let from = after.map_or(Unbounded, Excluded);
+        let cells = self.bucket(bucket).cells.range((from, Unbounded));
+        cells.map(|(id, totals)| Cell { id: *id, totals: *totals })
+    }
+
     fn drop_standing(&mut self, which: impl Fn(Actor) -> bool) -> Vec<CounterId> {
         let dropped = self.drop_where(|id| id.counter.window == Window::Standing && which(id.actor));
         dropped.into_iter().map(|id| id.counter).collect()
     }
 
     fn drop_where(&mut self, which: impl Fn(&CellId) -> bool) -> Vec<CellId> {
-        let mut dropped = Vec::new();
-        for Bucket { hash, cells } in self.buckets.iter_mut() {
-            cells.retain(|id, totals| {
-                let drop = which(id);
-                if drop {
-                    *hash = hash.wrapping_sub(hash::of_cell(&Cell { id: *id, totals: *totals }));
-                    dropped.push(*id);
-                }
-                !drop
-            });
-        }
+        let dropped: Vec<_> = self.buckets.iter_mut().flat_map(|bucket| bucket.drop_where(&which)).collect();
         self.cells -= dropped.len();
         dropped
     }

@@ -2,6 +2,7 @@
 
 use crate::{Actor, Calendar, Cell, CellId, CounterId, LimitId, NodeId, Subject, Totals, Window, WindowId};
 
+mod cut;
 mod model;
 mod nodes;
 mod threads;

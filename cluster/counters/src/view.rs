@@ -35,13 +35,20 @@ pub struct Refused {
     pub at: usize,
     /// The limit that refuses.
     pub limit: LimitId,
-    /// What it has left, in its unit: less than was asked for.
+    /// What it has left for this node, in its unit: less than was asked for.
     pub left: u64,
     /// As [`View::resets_at_ms`].
     pub resets_at_ms: Option<u64>,
     /// When windows that now count will have left enough room, if nothing else is charged (unix milliseconds).
     /// Nothing where time alone makes no room: a limit without a window, or an amount above the whole limit.
     pub retry_at_ms: Option<u64>,
+}
+
+impl Refused {
+    /// Where the node itself may spend less than the limit has left.
+    pub(crate) fn at_most(self, left: u64) -> Self {
+        Self { left: self.left.min(left), ..self }
+    }
 }
 
 /// What each window up to the newest contributes, in any order, a window more than once.

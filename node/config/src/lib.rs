@@ -40,7 +40,7 @@ mod passthrough;
 pub use passthrough::{NotAllowed, Passthrough};
 
 mod limit;
-pub use limit::{AtLimit, Limit, Limits, Measure, Mode, OnShort, Override, Owner, OwnerKind};
+pub use limit::{AtLimit, Limit, Limits, Measure, Mode, OnPartition, OnShort, Override, Owner, OwnerKind};
 
 mod access;
 pub use access::{Access, Network, RequiredHeader};

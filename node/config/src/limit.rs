@@ -78,6 +78,16 @@ pub enum OnShort {
     Clamp,
 }
 
+/// What a node does with a soft limit while it is cut off from others of its cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnPartition {
+    /// It uses an equal part of what was left, so that all nodes together stay within the limit.
+    Share,
+    /// It goes on by what it sees: each part of the cluster may use all that was left.
+    Optimistic,
+}
+
 /// What becomes of calls once nothing is left.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -119,6 +129,8 @@ pub struct Limit {
     pub mode: Mode,
     /// What becomes of a call that what is left is not enough for.
     pub on_short: OnShort,
+    /// What a node does while it is cut off from others. Strict limits have a rule of their own.
+    pub on_partition: OnPartition,
     /// What becomes of calls once nothing is left.
     pub at_limit: AtLimit,
     /// Percents of the amount at which a warning is due, ascending, each once.
@@ -172,6 +184,7 @@ mod tests {
             window: Window::rolling(60_000, 12).unwrap(),
             mode: Mode::Soft,
             on_short: OnShort::Refuse,
+            on_partition: OnPartition::Share,
             at_limit: AtLimit::Refuse,
             warn_at: [].into(),
             overrides: overrides.iter().map(made).collect(),

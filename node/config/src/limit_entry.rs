@@ -1,6 +1,6 @@
 //! Limits and budgets as an operator writes them.
 
-use crate::{AtLimit, Mode, OnShort};
+use crate::{AtLimit, Mode, OnPartition, OnShort};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,9 @@ pub struct LimitEntry {
     /// What becomes of a call that what is left is not enough for. Default `refuse`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_short: Option<OnShort>,
+    /// What a node does that is cut off from others of its cluster. Default `share`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_partition: Option<OnPartition>,
     /// What becomes of calls once nothing is left. Default `refuse`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_limit: Option<AtLimit>,
@@ -91,6 +94,9 @@ pub struct BudgetEntry {
     /// What becomes of a call that what is left is not enough for. Default `refuse`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_short: Option<OnShort>,
+    /// What a node does that is cut off from others of its cluster. Default `share`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_partition: Option<OnPartition>,
     /// What becomes of calls once nothing is left. Default `refuse`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_limit: Option<AtLimit>,
@@ -150,6 +156,7 @@ impl BudgetEntry {
             year_starts: None,
             mode: None,
             on_short: None,
+            on_partition: None,
             at_limit: None,
             warn_at: Vec::new(),
             overrides: Vec::new(),

@@ -120,5 +120,5 @@ fn what_is_published_is_in_the_table_too() {
     let own = cell(counter_id(1, MINUTE), 0, actor(1, 1), (5, 0));
     let all: Vec<_> = (0..=u8::MAX).flat_map(|bucket| node.table.cells_in(bucket)).collect();
     assert_eq!(all, [own]);
-    assert_eq!(node.table.others(&own.id.counter, WindowId(0)), [], "but not among the others");
+    assert_eq!(node.table.beside(&own.id.counter, WindowId(0)), [], "but not among the others");
 }

@@ -8,7 +8,11 @@ use std::sync::mpsc;
 
 fn counter(window: Window, now_ms: u64) -> Counter {
     let (sender, _) = mpsc::channel();
-    Counter::new(counter_id(1, window), actor(1, 1), sender, now_ms)
+    Counter::new(counter_id(1, window), actor(1, 1), sender, Arc::default(), now_ms)
+}
+
+fn others_in(window_id: u64, others: u64) -> Beside {
+    Beside { window_id: WindowId(window_id), others, before: 0 }
 }
 
 /// Charges for good.
@@ -77,14 +81,14 @@ fn a_limit_without_a_window_frees_what_is_settled() {
 fn others_count_while_their_window_does() {
     let counter = counter(seconds(60, 6), 100_000);
     let others = [(3, 1), (4, 2), (10, 4), (11, 8), (1_000, 16)];
-    counter.set_others(others.map(|(id, amount)| (WindowId(id), amount)).to_vec());
+    counter.set_beside(others.map(|(id, amount)| others_in(id, amount)).to_vec());
     assert_eq!(counter.view(100_000).used(), 2 + 4, "of parts 4 to 10");
     assert_eq!(counter.view(110_000).used(), 4 + 8, "of parts 5 to 11");
     assert!(counter.charge(9, 20, 110_000).is_err());
     assert!(counter.charge(8, 20, 110_000).is_ok());
     let refused = counter.charge(12, 20, 110_000).unwrap_err();
     assert_eq!(refused.retry_at_ms, Some(170_000), "when part 10 leaves");
-    counter.set_others(vec![(WindowId(11), u64::MAX), (WindowId(10), u64::MAX)]);
+    counter.set_beside(vec![others_in(11, u64::MAX), others_in(10, u64::MAX)]);
     assert_eq!(counter.view(110_000).used(), u64::MAX);
     assert!(counter.charge(0, u64::MAX - 1, 110_000).is_err());
 }
@@ -119,7 +123,7 @@ fn a_settlement_counts_where_the_charge_did() {
 #[test]
 fn a_look_tells_held_from_spent_and_moves_nothing() {
     let counter = counter(seconds(60, 6), 100_000);
-    counter.set_others(vec![(WindowId(9), 4)]);
+    counter.set_beside(vec![others_in(9, 4)]);
     let hold = counter.charge(3, 10, 100_000).unwrap();
     assert!(spend(&counter, 2, 10, 110_000).is_ok());
     let view = |spent, held, window_id, start_ms, resets_at_ms| {

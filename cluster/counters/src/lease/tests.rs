@@ -10,7 +10,7 @@ fn open(window: Window) -> Arc<Counter> {
 }
 
 fn charge(counter: &Counter, amount: u64) -> [Charge<'_>; 1] {
-    [Charge { counter, amount, limit: 10 }]
+    [Charge { counter, amount, limit: 10.into() }]
 }
 
 fn ended(leases: &Leases, now_ms: u64) -> usize {

@@ -24,7 +24,7 @@ fn rolling() -> Window {
 }
 
 fn charge(counter: &Counter, amount: u64, limit: u64) -> Charge<'_> {
-    Charge { counter, amount, limit }
+    Charge { counter, amount, limit: limit.into() }
 }
 
 fn admit(charges: &[Charge<'_>], now_ms: u64) -> Result<Permit, Refused> {

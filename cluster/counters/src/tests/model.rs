@@ -219,7 +219,7 @@ impl Node {
         let charge = |(at, amount): &(usize, u64)| Charge {
             counter: &counters[*at],
             amount: *amount,
-            limit: self.amounts[*at],
+            limit: self.amounts[*at].into(),
         };
         asked.iter().map(charge).collect()
     }

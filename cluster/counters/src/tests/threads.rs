@@ -118,8 +118,11 @@ fn several_limits_at_once_are_all_kept() {
     let limits = [1_000, 700, 900];
     let made = [0, 1, 2].map(|limit| counters.open(counter_id(limit, MINUTE), &table, 0).unwrap());
     let admitted = on_all(|thread| {
-        let charges: Vec<_> =
-            made.iter().zip(limits).map(|(counter, limit)| Charge { counter, amount: 1, limit }).collect();
+        let charges: Vec<_> = made
+            .iter()
+            .zip(limits)
+            .map(|(counter, limit)| Charge { counter, amount: 1, limit: limit.into() })
+            .collect();
         let leases = Leases::new(1);
         let spend = |round: &u64| {
             let Ok(permit) = leases.admit(&charges, 0, 1) else { return false };
@@ -184,7 +187,8 @@ fn permits_that_grow_while_the_window_rolls_never_pass_the_limit() {
         let leases = Leases::new(1);
         let mut admitted: Vec<Admitted> = Vec::new();
         for round in 0..ROUNDS {
-            let charge = [Charge { counter: &counter, amount: 1 + varied(thread, round, 5), limit }];
+            let charge =
+                [Charge { counter: &counter, amount: 1 + varied(thread, round, 5), limit: limit.into() }];
             let now_ms = || clock.fetch_add(varied(thread, round, 2), SeqCst);
             let Ok(mut permit) = leases.admit(&charge, now_ms(), 1) else { continue };
             let mut before = 0;
@@ -220,7 +224,7 @@ fn a_top_up_on_its_way_is_seen_by_every_charge() {
     let (parts, limit, amount) = (PARTS_MAX, 10, 8);
     let counter = open(Window::rolling(parts.into(), parts).unwrap());
     let leases = Leases::new(2);
-    let charge = |amount| [Charge { counter: &counter, amount, limit }];
+    let charge = |amount| [Charge { counter: &counter, amount, limit: limit.into() }];
     let mut growing = leases.admit(&charge(1), 0, 1).unwrap();
     let now_ms = parts.into();
     for at in 0..=now_ms {
@@ -286,7 +290,8 @@ fn leases_that_end_meanwhile_give_back_and_charge_exactly_once() {
         let spent = on_all(|thread| {
             let (leases, mut spent) = (&leases[thread as usize], 0);
             for round in 0..ROUNDS {
-                let charge = [Charge { counter: &counter, amount: 1 + varied(thread, round, 5), limit }];
+                let charge =
+                    [Charge { counter: &counter, amount: 1 + varied(thread, round, 5), limit: limit.into() }];
                 let until_ms = varied(thread, round, 3);
                 let Ok(mut permit) = leases.admit(&charge, 0, until_ms) else { continue };
                 let _ = permit.extend(&charge, 0);

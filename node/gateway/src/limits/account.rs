@@ -4,8 +4,10 @@ use super::{Counted, LEASE_MARGIN, Left, Reached, Spent, amount_of, counted::AtH
 use crate::estimate::Estimate;
 use smallvec::SmallVec;
 use std::{sync::Arc, time::Duration};
-use trestle_config::{AtLimit, Limit, Measure, OnShort};
-use trestle_counters::{Charge, Counter, Leases, LimitId, NotAdmitted, Permit, Window, WindowId};
+use trestle_config::{AtLimit, Limit, Measure, Mode, OnPartition, OnShort};
+use trestle_counters::{
+    Bound, Charge, Counter, Leases, LimitId, NotAdmitted, Permit, Rule, Window, WindowId,
+};
 use trestle_store as store;
 
 /// Limits of one request that need no allocation.
@@ -195,11 +197,11 @@ impl Account {
             .iter()
             .filter_map(|&(at, amount)| {
                 let term = self.terms.get(at)?;
-                let limit = term.limit.amount_at(term.limit.window.id_at(now_ms));
+                let allowed = term.limit.amount_at(term.limit.window.id_at(now_ms));
                 Some(Charge {
                     counter: &term.counter,
                     amount: amount.saturating_sub(term.held.unwrap_or(0)),
-                    limit,
+                    limit: Bound { amount: allowed, rule: rule_of(&term.limit) },
                 })
             })
             .collect();
@@ -240,7 +242,7 @@ impl Account {
     /// Sees to it that what `subject` names is counted by one request alone, for as long as vendors keep things.
     pub(crate) fn count_once(&mut self, counting: Counting<'_>, subject: u128) {
         let Ok(counter) = counting.counted.open_once(subject, counting.now_ms) else { return };
-        let charge = [Charge { counter: &counter, amount: 1, limit: 1 }];
+        let charge = [Charge { counter: &counter, amount: 1, limit: Bound::from(1) }];
         let until = counting.counted.lease_until(counting.lasts + LEASE_MARGIN);
         if let Ok(permit) = counting.leases.admit(&charge, counting.now_ms, until) {
             self.once = Some(Once { permit, counter, counted: false });
@@ -352,6 +354,15 @@ impl Account {
             let term = self.terms.iter().find(|term| *term.counter.id() == held.counter);
             term.map_or(0, |term| term.spent)
         });
+    }
+}
+
+/// How nodes spend of a limit together.
+fn rule_of(limit: &Limit) -> Rule {
+    match (limit.mode, limit.on_partition) {
+        (Mode::Strict, _) => Rule::Strict,
+        (Mode::Soft, OnPartition::Share) => Rule::Share,
+        (Mode::Soft, OnPartition::Optimistic) => Rule::Optimistic,
     }
 }
 

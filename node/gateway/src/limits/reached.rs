@@ -162,7 +162,7 @@ fn time(now_ms: u64, wait: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trestle_config::{AtLimit, Mode, OnShort, Owner};
+    use trestle_config::{AtLimit, Mode, OnPartition, OnShort, Owner};
     use trestle_counters::Calendar;
 
     const NOW: u64 = 1_796_000_000_000;
@@ -178,6 +178,7 @@ mod tests {
             window,
             mode: Mode::Strict,
             on_short: OnShort::Refuse,
+            on_partition: OnPartition::Share,
             at_limit: AtLimit::Refuse,
             warn_at: [].into(),
             overrides: [].into(),

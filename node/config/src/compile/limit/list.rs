@@ -6,7 +6,7 @@ use super::{
     written::{self, Draft, Written},
 };
 use crate::{
-    Limit, Limits, Measure, OnShort, Override, Owner,
+    Limit, Limits, Measure, Mode, OnPartition, OnShort, Override, Owner,
     compile::{check_name, names::Names},
     path::Path,
     problem::Findings,
@@ -84,6 +84,11 @@ fn one(
         let message = "cannot be `clamp`: a shorter answer uses no less of this; remove it";
         findings.problem(&path.member("on_short"), message);
     }
+    if draft.on_partition == OnPartition::Optimistic && draft.mode == Mode::Strict {
+        let message =
+            "cannot be `optimistic` where `mode` is `strict`, which is never passed; remove one of them";
+        findings.problem(&path.member("on_partition"), message);
+    }
     downgrade::check(draft.at_limit, (owner, names), &path.member("at_limit"), findings);
     let per = time(draft, path, findings)?;
     let overrides = overrides(draft, per, &path.member("overrides"), findings);
@@ -105,6 +110,7 @@ fn one(
             window: per::window_of(per),
             mode: draft.mode,
             on_short: draft.on_short,
+            on_partition: draft.on_partition,
             at_limit: draft.at_limit.clone(),
             warn_at: warnings(draft.warn_at, &path.member("warn_at"), findings),
             overrides,

@@ -2,7 +2,8 @@
 
 use super::{per, usd};
 use crate::{
-    AtLimit, BudgetEntry, LimitEntry, Measure, Mode, OnShort, path::Path, problem::Findings, suggest::list,
+    AtLimit, BudgetEntry, LimitEntry, Measure, Mode, OnPartition, OnShort, path::Path, problem::Findings,
+    suggest::list,
 };
 
 /// The most that a limit may allow. Sums of such amounts stay far from what 64 bits hold.
@@ -32,6 +33,7 @@ pub(super) struct Draft<'a> {
     pub(super) per: per::Text<'a>,
     pub(super) mode: Mode,
     pub(super) on_short: OnShort,
+    pub(super) on_partition: OnPartition,
     pub(super) at_limit: &'a AtLimit,
     pub(super) warn_at: &'a [u8],
     /// Each with the amount, the time it begins at, and the number of windows; those that are wrong are left out.
@@ -84,6 +86,7 @@ pub(super) fn limit<'a>(
         },
         mode: entry.mode.unwrap_or(Mode::Soft),
         on_short: entry.on_short.unwrap_or(OnShort::Refuse),
+        on_partition: entry.on_partition.unwrap_or(OnPartition::Share),
         at_limit: entry.at_limit.as_ref().unwrap_or(&AtLimit::Refuse),
         warn_at: &entry.warn_at,
         overrides,
@@ -115,6 +118,7 @@ pub(super) fn budget<'a>(
         },
         mode: entry.mode.unwrap_or(Mode::Strict),
         on_short: entry.on_short.unwrap_or(OnShort::Refuse),
+        on_partition: entry.on_partition.unwrap_or(OnPartition::Share),
         at_limit: entry.at_limit.as_ref().unwrap_or(&AtLimit::Refuse),
         warn_at: &entry.warn_at,
         overrides,

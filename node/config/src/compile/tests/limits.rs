@@ -1,7 +1,7 @@
 //! Limits, budgets and whom they bind: what is made of them, and what is refused.
 
 use super::*;
-use crate::{AtLimit, Limit, Measure, Mode, OnShort, OwnerKind};
+use crate::{AtLimit, Limit, Measure, Mode, OnPartition, OnShort, OwnerKind};
 use trestle_counters::{Calendar, Month, Weekday, Window, WindowId};
 
 const ORGANISATION: &str = "
@@ -76,17 +76,24 @@ fn a_limit_is_what_is_written_and_what_holds_otherwise() {
     let plain = limit("limits: [{ requests: 600, per: 1m }]");
     assert_eq!((plain.measure, plain.amount, &*plain.name), (Measure::Requests, 600, "requests/1m"));
     assert_eq!(
-        (plain.mode, plain.on_short, &plain.at_limit),
-        (Mode::Soft, OnShort::Refuse, &AtLimit::Refuse)
+        (plain.mode, plain.on_short, plain.on_partition, &plain.at_limit),
+        (Mode::Soft, OnShort::Refuse, OnPartition::Share, &AtLimit::Refuse)
     );
     assert_eq!((plain.window, &*plain.warn_at), (Window::rolling(60_000, 12).unwrap(), &[][..]));
     assert_eq!((plain.owner.kind, &*plain.owner.name), (OwnerKind::Key, "a"));
     let budget = limit(
         "budgets: [{ name: cap, usd: \"0.000000001\", per: year, year_starts: 4, mode: soft, on_short: clamp, \
-         at_limit: { downgrade: mock/echo }, warn_at: [95, 80, 95] }]",
+         on_partition: optimistic, at_limit: { downgrade: mock/echo }, warn_at: [95, 80, 95] }]",
     );
     assert_eq!((budget.measure, budget.amount, &*budget.name), (Measure::NanoUsd, 1, "cap"));
     assert_eq!((budget.mode, budget.on_short), (Mode::Soft, OnShort::Clamp));
+    assert_eq!(budget.on_partition, OnPartition::Optimistic);
+    let spread = limit("limits: [{ tokens: 1, per: 1m, on_partition: optimistic }]");
+    assert_eq!(spread.on_partition, OnPartition::Optimistic);
+    assert_eq!(
+        limit("limits: [{ tokens: 1, per: 1m, on_partition: share }]"),
+        limit("limits: [{ tokens: 1, per: 1m }]")
+    );
     assert_eq!(budget.at_limit, AtLimit::Downgrade("mock/echo".into()));
     assert_eq!(budget.window, Window::Calendar(Calendar::Year(Month::April)));
     assert_eq!(&*budget.warn_at, [80, 95]);
@@ -268,6 +275,10 @@ fn limits_that_say_too_little_or_too_much_are_refused() {
             ".on_short: cannot be `clamp`: a shorter answer uses no less of this; remove it",
         ),
         (
+            "requests: 1, per: 1m, mode: strict, on_partition: optimistic",
+            ".on_partition: cannot be `optimistic` where `mode` is `strict`, which is never passed; remove one of them",
+        ),
+        (
             "requests: 1, per: 1m, name: \"\"",
             ".name: must have a name of 1 to 128 bytes, without control characters, or white space around it",
         ),
@@ -302,6 +313,10 @@ fn limits_that_say_too_little_or_too_much_are_refused() {
             &[&format!(".budgets[0].usd: {expected}")],
         );
     }
+}
+
+#[test]
+fn an_owner_has_no_more_than_so_many() {
     let many = (0..17).map(|i| format!("{{ name: n{i}, requests: 1, per: {}s }}", i + 1)).collect::<Vec<_>>();
     refused(
         &format!("limits: [{}]", many.join(", ")),
@@ -327,9 +342,13 @@ fn wrong_numbers_are_refused_in_form() {
         ("requests: 1, per: 5", "limits[0].per: must be text, not a number; put it in quotes"),
         (
             "usd: 1, per: 1m",
-            "limits[0].usd: unknown member `usd`; known: `at_limit`, `concurrent`, `input_tokens`, `mode`, `name`, `on_short`, `output_tokens`, `overrides`, `per`, `requests`, `tokens`, `warn_at`, `week_starts`, `year_starts`",
+            "limits[0].usd: unknown member `usd`; known: `at_limit`, `concurrent`, `input_tokens`, `mode`, `name`, `on_partition`, `on_short`, `output_tokens`, `overrides`, `per`, `requests`, `tokens`, `warn_at`, `week_starts`, `year_starts`",
         ),
         ("requests: 1, per: 1m, mode: hard", "limits[0].mode: must be one of `strict`, `soft`"),
+        (
+            "requests: 1, per: 1m, on_partition: half",
+            "limits[0].on_partition: must be one of `share`, `optimistic`",
+        ),
         (
             "requests: 1, per: 1m, at_limit: downgrade",
             "limits[0].at_limit: must be one of `refuse`, or a map with `downgrade`",
