@@ -1,10 +1,12 @@
 //! What nodes share: replicated entities that survive crashes. Knows no type of the configuration, only bytes.
 
+mod cluster;
 mod consensus;
 mod exchange;
 mod membership;
 mod mesh;
 
+pub use cluster::{Cluster, JoinError, MeshSettings, Standing};
 pub use consensus::{
     BackupError, ChainError, Change, Changed, ClusterError, Consensus, Entity, Founding, MemberStatus,
     MeshWay, OpenError, Opened, Prepared, ProposeError, ReadError, Record, RecordStep, RestoreError,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 mod admin;
 mod boot;
+mod cluster;
 mod command;
 mod control;
 mod files;

@@ -2,7 +2,7 @@
 
 use crate::{
     admin::{self, Admin, Health},
-    boot,
+    boot, cluster,
     control::Begin,
     ledger, metric,
     reload::Reload,
@@ -21,7 +21,9 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::watch,
 };
+use trestle_cluster::Cluster;
 use trestle_config::Snapshot;
+use trestle_counters::Cells;
 use trestle_gateway::{Gateway, Options};
 
 /// How often a drain looks whether it is done.
@@ -32,6 +34,11 @@ const CREDENTIALS_WAIT: Duration = Duration::from_secs(5);
 
 /// How long the request log may take to be written at the end.
 const LOG_FLUSH: Duration = Duration::from_secs(5);
+
+/// How long the end waits for another node to lead.
+const STEP_DOWN: Duration = Duration::from_secs(5);
+/// And for others to have what was counted here.
+const HAND_OVER: Duration = Duration::from_secs(2);
 
 /// What is known once the node serves.
 #[derive(Debug)]
@@ -74,7 +81,15 @@ async fn serve(
         Some(address) => Some(bind(address, "--admin-listen").await?),
         None => None,
     };
-    let (control, first) = begin.open().await?;
+    let (node, opened, cells) = cluster::join(&settings, &begin.folder).await?;
+    tokio::select! {
+        joined = async { node.joined().await?; node.filled().await } => joined?,
+        () = stop.told() => {
+            tracing::info!("stopped before there was a cluster to serve for");
+            return Ok(());
+        }
+    }
+    let (control, first) = begin.take_up(node.consensus().clone()).await?;
     let url = url(if tls.is_some() { "https" } else { "http" }, listener.local_addr()?);
     let admin_url = match &admin_listener {
         Some(listener) => self::url("http", listener.local_addr()?),
@@ -86,7 +101,7 @@ async fn serve(
     providers.sort();
     let bound = Bound { url, admin_url, providers, first };
 
-    let (gateway, keeper, reader) = start(&settings, snapshot)?;
+    let (gateway, keeper, reader) = start(&settings, snapshot, (opened, cells))?;
     control.drive(gateway.clone());
     gateway.credentials_settled(CREDENTIALS_WAIT).await;
     let reload = Reload::install(control.clone(), tls.clone())?;
@@ -107,6 +122,10 @@ async fn serve(
         open: AtomicUsize::new(0),
     });
 
+    let http = admin_listener.as_ref().and_then(|listener| listener.local_addr().ok());
+    tokio::spawn(cluster::tell(node.clone(), gateway.clone(), front.draining.clone(), http));
+    tokio::spawn(end_without_gossip(node.clone()));
+
     announce(&bound)?;
     if let Some(listener) = admin_listener {
         tracing::info!("admin listening on {}", bound.admin_url);
@@ -124,13 +143,14 @@ async fn serve(
     drain.send_replace(true);
     tokio::spawn(end_at_once(stop));
     accepting.await?;
-    drained(&front, settings.drain).await;
+    tokio::join!(node.step_down(STEP_DOWN), drained(&front, settings.drain));
     let stopped = tokio::task::spawn_blocking(move || gateway.stop());
     match tokio::time::timeout(LOG_FLUSH, stopped).await {
         Ok(stopped) => stopped?,
         Err(_) => tracing::warn!("nobody takes the request log from stdout: its last lines are lost"),
     }
     tokio::task::spawn_blocking(move || keeper.stop()).await?;
+    node.hand_over(HAND_OVER).await;
     control.close().await;
     tracing::info!("stopped");
     Ok(())
@@ -140,20 +160,26 @@ async fn serve(
 fn start(
     settings: &Settings,
     snapshot: Snapshot,
+    (opened, cells): (ledger::Opened, Arc<Cells>),
 ) -> anyhow::Result<(Gateway, ledger::Keeper, ledger::Reader)> {
-    let opened = ledger::open(settings)?;
     let reader = ledger::Reader::new(opened.ledger.clone());
     let options = Options {
         threads: settings.threads,
         log: Some(Box::new(std::io::stdout())),
         ledger: Some(opened.ledger.clone()),
-        settled: opened.settled.clone(),
-        incarnation: opened.incarnation,
+        cells,
     };
     let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
     let keeper =
         ledger::Keeper::start(opened, gateway.clone()).context("cannot start the ledger's thread")?;
     Ok((gateway, keeper, reader))
+}
+
+/// A node that peers do not hear of is of no use to them: another process begins anew.
+async fn end_without_gossip(node: Cluster) {
+    let why = node.gossip_ended().await;
+    tracing::error!("gossip has ended: {why}; ending");
+    process::exit(1);
 }
 
 /// When a second signal comes.

@@ -9,11 +9,14 @@ use std::{
     time::Duration,
 };
 
+mod mesh;
+pub(crate) use mesh::Mesh;
+
 #[cfg(test)]
 mod tests;
 
 /// The members of `node.toml`. `tls.cert` is `TRESTLE_TLS_CERT` in the environment and `--tls-cert` on the command line.
-pub(crate) const MEMBERS: [&str; 19] = [
+pub(crate) const MEMBERS: [&str; 30] = [
     "listen",
     "admin_listen",
     "data_dir",
@@ -33,6 +36,17 @@ pub(crate) const MEMBERS: [&str; 19] = [
     "connections_max",
     "ledger_bytes_max",
     "ledger_keep_days",
+    "cluster_secret_file",
+    "seeds",
+    "bootstrap_expect",
+    "node_name",
+    "zone",
+    "mesh.name",
+    "mesh.listen",
+    "mesh.address",
+    "mesh.gossip_listen",
+    "mesh.gossip_address",
+    "mesh.tls_dir",
 ];
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -78,6 +92,8 @@ pub(crate) struct Settings {
     pub(crate) ledger_bytes_max: u64,
     /// Files of the ledger whose last line is older are dropped; `None`: never.
     pub(crate) ledger_keep: Option<Duration>,
+    /// How it is one of several; `None`: it is alone.
+    pub(crate) mesh: Option<Mesh>,
 }
 
 /// A certificate and its key, in PEM.
@@ -139,6 +155,7 @@ impl Default for Settings {
             connections_max: 20_000,
             ledger_bytes_max: 16 << 30,
             ledger_keep: Some(DAY * LEDGER_KEEP_DAYS),
+            mesh: None,
         }
     }
 }
@@ -263,6 +280,7 @@ impl Layers {
                 Some(0) => None,
                 Some(days) => Some(DAY * days as u32),
             },
+            mesh: self.mesh(),
         };
         if settings.authoritative && settings.document.is_none() {
             self.refuse("authoritative", "needs a document that is the only source: set `document` too");

@@ -22,7 +22,7 @@ use std::{
 };
 use tokio::sync::oneshot;
 use trestle_config::{Problems, Secrets, Snapshot};
-use trestle_counters::Settled;
+use trestle_counters::{Actor, Cells, NodeId, Settled};
 use trestle_provider::credential::{Keeper, Wanted};
 use trestle_store::Ledger;
 
@@ -103,6 +103,9 @@ struct Running {
     writer: Option<log::Writer>,
 }
 
+/// Counters of all limits together. One takes about 300 bytes; a request whose counter finds no room is answered 503.
+pub const COUNTERS_MAX: usize = 2_000_000;
+
 /// How to run.
 pub struct Options {
     /// Data threads; 0 means as many as the cgroup quota gives.
@@ -111,16 +114,16 @@ pub struct Options {
     pub log: Option<Box<dyn Write + Send>>,
     /// Where each call of a provider gets a line; nowhere, where no ledger is kept.
     pub ledger: Option<Ledger>,
-    /// What limits have counted before, from the ledger.
-    pub settled: Settled,
-    /// Which of its lives this is of the node.
-    pub incarnation: u64,
+    /// What limits count.
+    pub cells: Arc<Cells>,
 }
 
 impl Default for Options {
     /// As many threads as there are processors; no log, no ledger, nothing counted.
     fn default() -> Self {
-        Self { threads: 0, log: None, ledger: None, settled: Settled::new(0), incarnation: 0 }
+        let own = Actor { node: NodeId(0), incarnation: 0 };
+        let cells = Cells::new(own, &Settled::new(0), COUNTERS_MAX, 0);
+        Self { threads: 0, log: None, ledger: None, cells: Arc::new(cells) }
     }
 }
 
@@ -170,7 +173,7 @@ impl Gateway {
             logging: options.log.is_some(),
             keeper: Keeper::default(),
             sessions: Sessions::default(),
-            counted: Counted::new(count, options.incarnation, &options.settled),
+            counted: Counted::new(count, options.cells),
             recent: Recent::default(),
             providers: Mutex::default(),
         });

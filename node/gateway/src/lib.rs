@@ -78,7 +78,7 @@ pub use client::{Answered, Chat, Client, ClientError, Events};
 pub use endpoint::{Endpoint, Form, Named, RequestLine, Through};
 pub use explain::{Because, Candidate, Explanation, Question};
 pub use foresee::Foreseen;
-pub use gateway::{Gateway, HostSecrets, OpenError, Options};
+pub use gateway::{COUNTERS_MAX, Gateway, HostSecrets, OpenError, Options};
 pub use headers::{Headers, Lines};
 pub use kept::{Act, Item};
 pub use limits::{LimitNow, LimitPage, LimitsAsked, OWNER_KINDS, kind_word, measure_word, usd};

@@ -97,6 +97,40 @@ pub(super) struct Serve {
     /// Days after which lines of the ledger are dropped; 0 is never.
     #[arg(long, value_name = "DAYS")]
     ledger_keep_days: Option<String>,
+    /// The secret that the nodes of a cluster have in common, in a file: the node is one of several. A second line is a
+    /// secret that is still accepted.
+    #[arg(long, value_name = "FILE")]
+    cluster_secret_file: Option<String>,
+    /// Where other nodes gossip: host:port, separated by commas; a name may stand for several.
+    #[arg(long, value_name = "ADDRS")]
+    seeds: Option<String>,
+    /// So many new nodes found a cluster together [default: 1].
+    #[arg(long, value_name = "N")]
+    bootstrap_expect: Option<String>,
+    /// A name that stays when the node is made anew [default: that of the machine].
+    #[arg(long, value_name = "NAME")]
+    node_name: Option<String>,
+    /// Where the node runs, for those who look.
+    #[arg(long, value_name = "NAME")]
+    zone: Option<String>,
+    /// What the nodes have in common; their certificates are for this name [default: trestle.mesh].
+    #[arg(long, value_name = "NAME")]
+    mesh_name: Option<String>,
+    /// Where peers are served [default: port 10102 of all addresses with --mesh-tls-dir, else of 127.0.0.1].
+    #[arg(long, value_name = "ADDR")]
+    mesh_listen: Option<String>,
+    /// Where peers reach that, host:port, if it is another address.
+    #[arg(long, value_name = "ADDR")]
+    mesh_address: Option<String>,
+    /// Where the node gossips, over UDP [default: port 10101, as --mesh-listen].
+    #[arg(long, value_name = "ADDR")]
+    mesh_gossip_listen: Option<String>,
+    /// Where peers reach that, if it is another address.
+    #[arg(long, value_name = "ADDR")]
+    mesh_gossip_address: Option<String>,
+    /// Certificates for peers: a folder with tls.crt, tls.key and ca.crt.
+    #[arg(long, value_name = "DIR")]
+    mesh_tls_dir: Option<String>,
 }
 
 impl Serve {
@@ -154,6 +188,17 @@ impl Serve {
             ("connections_max", &self.connections_max),
             ("ledger_bytes_max", &self.ledger_bytes_max),
             ("ledger_keep_days", &self.ledger_keep_days),
+            ("cluster_secret_file", &self.cluster_secret_file),
+            ("seeds", &self.seeds),
+            ("bootstrap_expect", &self.bootstrap_expect),
+            ("node_name", &self.node_name),
+            ("zone", &self.zone),
+            ("mesh.name", &self.mesh_name),
+            ("mesh.listen", &self.mesh_listen),
+            ("mesh.address", &self.mesh_address),
+            ("mesh.gossip_listen", &self.mesh_gossip_listen),
+            ("mesh.gossip_address", &self.mesh_gossip_address),
+            ("mesh.tls_dir", &self.mesh_tls_dir),
         ];
         let mut flags: BTreeMap<_, _> =
             given.into_iter().filter_map(|(member, value)| Some((member, value.clone()?))).collect();

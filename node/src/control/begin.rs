@@ -15,7 +15,7 @@ use trestle_config::{Difference, Kind, split};
 
 /// What a node begins with.
 pub(crate) struct Begin {
-    /// Where consensus keeps its data.
+    /// Where the cluster keeps its data.
     pub(crate) folder: PathBuf,
     /// What opens sealed secrets.
     pub(crate) keyring: Keyring,
@@ -41,17 +41,8 @@ pub(crate) enum Purpose {
 }
 
 impl Begin {
-    /// Opens the folder; whether it was empty.
-    pub(crate) async fn open(self) -> anyhow::Result<(Control, bool)> {
-        let opened = Consensus::open(&self.folder).await?;
-        if let Some(aside) = opened.set_aside {
-            tracing::error!(
-                aside = %aside.folder.display(),
-                "the data of this node could not be read and was set aside: {}; it begins anew",
-                aside.why
-            );
-        }
-        let consensus = opened.consensus;
+    /// Takes up what the cluster has; whether that was nothing.
+    pub(crate) async fn take_up(self, consensus: Consensus) -> anyhow::Result<(Control, bool)> {
         let first = consensus.revision() == 0;
         let data_key = self.keyring.unlock(state::data_key(&consensus)?.as_ref())?;
         let file = match (&self.source, self.purpose) {
@@ -73,6 +64,10 @@ impl Begin {
         let token = self.first_token.filter(|_| first || self.purpose == Purpose::Dev);
         let token_name = if self.purpose == Purpose::Dev { "dev" } else { "first" };
         let changing = control.change(&origin, Intent::Apply, |view| {
+            if first && view.revision > 0 {
+                let message = "another node has filled the cluster meanwhile: start this one again";
+                return Err(ChangeError::Store(message.to_owned()));
+            }
             let mut edit = Edit { data_key: data_key.clone(), ..Edit::default() };
             if let Some(token) = &token
                 && !(self.purpose == Purpose::Dev && view.token(token_name)?.as_ref() == Some(token))

@@ -23,7 +23,8 @@ async fn begin_with(folder: &Path, keyring: Keyring) -> Control {
         first_token: None,
         own_token: None,
     };
-    begin.open().await.unwrap().0
+    let consensus = Consensus::open(folder).await.unwrap().consensus;
+    begin.take_up(consensus).await.unwrap().0
 }
 
 fn write(id: &str, value: &serde_json::Value) -> Change {

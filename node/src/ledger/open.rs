@@ -1,10 +1,10 @@
 //! Opens the ledger of the data folder, and makes of it what limits have counted.
 
 use super::checkpoint::Checkpoint;
-use crate::settings::Settings;
+use crate::{private_file, settings::Settings};
 use anyhow::Context;
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
 use trestle_counters::Settled;
@@ -19,7 +19,7 @@ pub(crate) struct Opened {
     pub(crate) ledger: Ledger,
     /// What limits have counted before.
     pub(crate) settled: Settled,
-    /// Which of its lives this is of the node.
+    /// Which of its lives this is of the node: higher than that of any before.
     pub(crate) incarnation: u64,
     pub(super) checkpoint: Checkpoint,
     pub(super) path: PathBuf,
@@ -29,11 +29,12 @@ pub(crate) struct Opened {
 pub(crate) fn open(settings: &Settings) -> anyhow::Result<Opened> {
     let folder = settings.data_dir.join("ledger");
     let now_ms = now_ms();
+    let incarnation = next_incarnation(&settings.data_dir.join("incarnation"), now_ms)?;
     let options = Options {
         bytes_max: settings.ledger_bytes_max,
         segment_bytes: SEGMENT_BYTES.min(settings.ledger_bytes_max / 4),
         keep: settings.ledger_keep,
-        incarnation: now_ms,
+        incarnation,
     };
     let opened = Ledger::open(&folder, options);
     let (ledger, recovery) =
@@ -59,7 +60,21 @@ pub(crate) fn open(settings: &Settings) -> anyhow::Result<Opened> {
     .map_or_else(Checkpoint::first, Ok)?;
     checkpoint.advance(&ledger, ledger.position()).context("cannot read the ledger")?;
     checkpoint.settled.expire(now_ms);
-    Ok(Opened { settled: checkpoint.settled.clone(), ledger, incarnation: now_ms, checkpoint, path })
+    Ok(Opened { settled: checkpoint.settled.clone(), ledger, incarnation, checkpoint, path })
+}
+
+/// The number of this life, which is on the disk before anything is counted: peers keep the larger of what they know, so a life
+/// with the number of an earlier one, after the clock went back, would count beside it and not be seen.
+fn next_incarnation(path: &Path, now_ms: u64) -> anyhow::Result<u64> {
+    let before = match private_file::read(path)? {
+        None => 0,
+        Some(text) => text.trim().parse().with_context(|| {
+            format!("{} is damaged: it should hold a number; delete it if the clock is right", path.display())
+        })?,
+    };
+    let incarnation = now_ms.max(before + 1);
+    private_file::write(path, incarnation.to_string())?;
+    Ok(incarnation)
 }
 
 /// The time, in unix milliseconds.

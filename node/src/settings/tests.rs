@@ -1,6 +1,6 @@
 //! Layers of settings: which wins, and what is refused.
 
-use super::{Layers, LogFormat, Settings, TlsFiles, default_data_dir};
+use super::{Layers, LogFormat, Mesh, Settings, TlsFiles, default_data_dir};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 fn from_toml(text: &str) -> Layers {
@@ -32,6 +32,9 @@ fn every_member_is_read() {
          authoritative = true\nroot_token = 'env:ADMIN'\nkey_encryption_key = 'file:/kek'\nkey_encryption_key_previous = 'env:OLD_KEK'
          threads = 2\ndrain_ms = 3\nhead_timeout_ms = 4\nidle_timeout_ms = 5\nlog_format = 'text'\nconnections_max = 6
          ledger_bytes_max = 33554432\nledger_keep_days = 7
+         cluster_secret_file = 's'\nseeds = 'a:1, b:2'\nbootstrap_expect = 3\nnode_name = 'n'\nzone = 'z'
+         [mesh]\nname = 'm'\nlisten = '0.0.0.0:8'\naddress = 'h:9'\ngossip_listen = '0.0.0.0:10'
+         gossip_address = '10.0.0.1:11'\ntls_dir = 't'
          [tls]\ncert = 'c'\nkey = 'k'",
     );
     let wanted = Settings {
@@ -53,6 +56,19 @@ fn every_member_is_read() {
         connections_max: 6,
         ledger_bytes_max: 33_554_432,
         ledger_keep: Some(Duration::from_secs(7 * 86_400)),
+        mesh: Some(Mesh {
+            secret_file: "s".into(),
+            seeds: vec!["a:1".to_owned(), "b:2".to_owned()],
+            expect: 3,
+            node_name: "n".to_owned(),
+            zone: "z".to_owned(),
+            name: "m".to_owned(),
+            listen: "0.0.0.0:8".parse().unwrap(),
+            address: Some("h:9".to_owned()),
+            gossip_listen: "0.0.0.0:10".parse().unwrap(),
+            gossip_address: Some("10.0.0.1:11".parse().unwrap()),
+            tls_dir: Some("t".into()),
+        }),
     };
     assert_eq!(layers.settle().unwrap(), wanted);
 }
@@ -88,6 +104,20 @@ fn all_problems_come_at_once_each_with_its_place() {
         found[0].contains("set `authoritative` too") && found[1].contains("needs `key_encryption_key`"),
         "{found:?}"
     );
+}
+
+#[test]
+fn a_node_that_is_alone_has_no_mesh() {
+    let found = problems(from_toml("bootstrap_expect = 3\n[mesh]\nlisten = '0.0.0.0:1'"));
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found.iter().all(|problem| problem.contains("set `cluster_secret_file` too")), "{found:#?}");
+    let found = problems(from_toml("cluster_secret_file = 's'\nseeds = 'a'\nbootstrap_expect = 0"));
+    assert!(found.iter().any(|problem| problem.contains("seeds: has `a`, must be host:port")), "{found:#?}");
+    assert!(found.iter().any(|problem| problem.contains("bootstrap_expect: is 0")), "{found:#?}");
+    let mesh = from_toml("cluster_secret_file = 's'").settle().unwrap().mesh.unwrap();
+    assert!(mesh.listen.ip().is_loopback() && mesh.gossip_listen.ip().is_loopback(), "no TLS, no strangers");
+    assert_eq!((mesh.listen.port(), mesh.gossip_listen.port(), mesh.expect), (10_102, 10_101, 1));
+    assert!(!mesh.node_name.is_empty());
 }
 
 #[test]

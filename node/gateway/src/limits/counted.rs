@@ -8,12 +8,10 @@ use std::{
 };
 use trestle_config::Limit;
 use trestle_counters::{
-    Actor, Calendar, Counter, CounterId, Counters, CountersFull, Expired, Leases, LimitId, NodeId, Settled,
-    Subject, Table, View, Window, WindowId, counters,
+    Calendar, Cells, Counter, CounterId, CountersFull, Expired, Leases, LimitId, Subject, View, Window,
+    WindowId,
 };
 
-/// Counters of all limits together. One takes about 300 bytes; a request whose counter finds no room is answered 503.
-const COUNTERS_MAX: usize = 2_000_000;
 /// Permits that may be open on one thread; each is a request in flight.
 const PERMITS_MAX: usize = 200_000;
 /// Counters that a thread keeps at hand; beyond it begins anew.
@@ -26,9 +24,8 @@ pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(60);
 /// All counters of this process.
 #[derive(Debug)]
 pub(crate) struct Counted {
-    counters: Counters,
-    /// What other nodes contribute: nothing, on a node that is alone.
-    table: Table,
+    /// Of this node, and what it knows of others.
+    cells: Arc<Cells>,
     /// By data thread.
     leases: Vec<Arc<Leases>>,
     /// Leases are told in milliseconds since then, as no clock is set back while they run.
@@ -36,15 +33,10 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// The counters of a process that begins with what earlier ones settled.
-    pub(crate) fn new(threads: usize, incarnation: u64, settled: &Settled) -> Self {
-        let actor = Actor { node: NodeId(0), incarnation };
-        // What changes is told to nobody yet.
-        let (mut counters, _) = counters(actor, COUNTERS_MAX);
-        counters.restore(settled);
+    /// The counters of a process with so many data threads.
+    pub(crate) fn new(threads: usize, cells: Arc<Cells>) -> Self {
         Self {
-            counters,
-            table: Table::new(actor, 0),
+            cells,
             leases: (0..threads).map(|_| Leases::new(PERMITS_MAX)).collect(),
             origin: Instant::now(),
         }
@@ -62,19 +54,19 @@ impl Counted {
 
     /// The counter of a limit.
     pub(crate) fn open(&self, limit: &Limit, now_ms: u64) -> Result<Arc<Counter>, CountersFull> {
-        self.counters.open(counter_id(limit), &self.table, now_ms)
+        self.cells.open(counter_id(limit), now_ms)
     }
 
     /// What a limit counts now. Nothing is made for a look.
     pub(crate) fn view(&self, limit: &Limit, now_ms: u64) -> View {
-        self.counters.view(counter_id(limit), &self.table, now_ms)
+        self.cells.view(counter_id(limit), now_ms)
     }
 
     /// The counter of something that is counted once: for longer than vendors keep results, which is 30 days.
     pub(crate) fn open_once(&self, subject: u128, now_ms: u64) -> Result<Arc<Counter>, CountersFull> {
         let window = Window::rolling(ONCE_MS, 2).unwrap_or(Window::Calendar(Calendar::Day));
         let id = CounterId { limit: LimitId(0), subject: Subject(subject), window };
-        self.counters.open(id, &self.table, now_ms)
+        self.cells.open(id, now_ms)
     }
 
     /// Ends the leases whose time has come, and drops counters that idle.
@@ -84,13 +76,15 @@ impl Counted {
         for leases in &self.leases {
             all.permits += leases.sweep(now).permits;
         }
-        self.counters.expire(now_ms);
+        // What changed is published here where nobody exchanges it, so that it is dropped with the rest.
+        self.cells.collect(now_ms);
+        self.cells.sweep(now_ms);
         all
     }
 
     /// How many counters there are.
     pub(crate) fn len(&self) -> usize {
-        self.counters.len()
+        self.cells.counters_len()
     }
 }
 

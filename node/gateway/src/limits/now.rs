@@ -149,8 +149,9 @@ impl LimitsAsked<'_> {
 mod tests {
     use super::*;
     use crate::HostSecrets;
+    use std::sync::Arc;
     use trestle_config::hash_text;
-    use trestle_counters::Settled;
+    use trestle_counters::{Actor, Cells, NodeId, Settled};
 
     const NOW: u64 = 1_796_000_000_000;
 
@@ -164,7 +165,8 @@ mod tests {
             key("b", ", team: t, provider_limits: { mock: { limits: [{ requests: 2, per: 1s }] } }"),
         );
         let compiled = trestle_config::load(&text, 1, &HostSecrets).unwrap();
-        (compiled.snapshot, Counted::new(1, 1, &Settled::new(0)))
+        let own = Actor { node: NodeId(1), incarnation: 1 };
+        (compiled.snapshot, Counted::new(1, Arc::new(Cells::new(own, &Settled::new(0), 100, 0))))
     }
 
     fn listed(asked: &LimitsAsked<'_>) -> (Vec<String>, bool) {

@@ -1,0 +1,407 @@
+//! One handle over the four mechanisms: consensus, and with a mesh around it gossip, calls between nodes, counters.
+
+use crate::{
+    ClusterError, Consensus, Exchange, ExchangeCounts, ExchangeSettings, Facts, Founding, GossipCounts,
+    Identity, Members, Membership, MembershipError, MembershipSettings, MeshWay, NodeId, OpenError, Prepared,
+    Secrets, Server, ServerError, SetAside, SystemClock, Tcp, Tls, TlsError, Udp, mesh::Channels,
+};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::{net::UdpSocket, sync::watch, task::JoinSet, time::timeout};
+use trestle_counters::Cells;
+
+/// How often the members of consensus are looked at for others who need them.
+const LOOK: Duration = Duration::from_millis(500);
+/// Between two looks whether a cluster that is new was filled.
+const FILLED: Duration = Duration::from_millis(50);
+/// A start waits so long for what a peer knows of counters.
+const PULL: Duration = Duration::from_secs(2);
+/// Without a leader for so long a node that has something to serve serves it.
+const LEADERLESS: Duration = Duration::from_secs(60);
+/// One try to catch up; then the reason for waiting is told.
+const CATCH_UP: Duration = Duration::from_secs(10);
+
+/// How a node is reached by others, and finds them.
+#[derive(Clone)]
+pub struct MeshSettings {
+    /// Where it serves peers; port 0 takes a free one. Without TLS a loopback address.
+    pub listen: SocketAddr,
+    /// Where peers reach it, host and port, if that is another address.
+    pub address: Option<String>,
+    /// Where it gossips.
+    pub gossip_listen: SocketAddr,
+    /// Where peers reach it by gossip, if that is another address.
+    pub gossip_address: Option<SocketAddr>,
+    /// Where gossip of others may be found, `host:port` each.
+    pub seeds: Vec<String>,
+    /// So many new nodes found a cluster together.
+    pub expect: u32,
+    /// What nodes of this mesh have in common; certificates are for this name.
+    pub mesh_name: String,
+    /// What seals gossip.
+    pub secrets: Secrets,
+    /// A folder with `tls.crt`, `tls.key` and `ca.crt`.
+    pub tls: Option<PathBuf>,
+    /// A name that stays when the node is made anew.
+    pub name: String,
+    /// Where it runs.
+    pub zone: String,
+    /// What it was built from.
+    pub build: String,
+}
+
+/// Why a node cannot be one of a cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The folder.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Certificates.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The listener for peers.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// Gossip.
+    #[error(transparent)]
+    Membership(#[from] MembershipError),
+    /// Others need an address.
+    #[error("peers cannot reach {0}: say at which address they can, or name seeds that answer")]
+    NoAddress(SocketAddr),
+}
+
+/// What a node says of itself from time to time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Where its admin API answers, `host:port`; may be empty.
+    pub http: String,
+    /// Whether it takes requests.
+    pub ready: bool,
+    /// Whether it is about to stop.
+    pub leaving: bool,
+    /// Requests in flight.
+    pub load: u64,
+    /// The revision of the document that requests see.
+    pub revision: u64,
+}
+
+/// A node in its cluster. A clone is another handle to the same.
+#[derive(Clone)]
+pub struct Cluster {
+    consensus: Consensus,
+    mesh: Option<Arc<Mesh>>,
+}
+
+struct Mesh {
+    membership: Membership,
+    exchange: Exchange,
+    channels: Channels,
+    facts: Mutex<Facts>,
+    expect: u32,
+    stop: watch::Sender<bool>,
+    /// They end with it.
+    _tasks: JoinSet<()>,
+}
+
+impl Cluster {
+    /// Starts a node that knows no way to others.
+    ///
+    /// # Errors
+    ///
+    /// The folder is of a cluster of more, or cannot be used.
+    pub async fn alone(prepared: Prepared) -> Result<(Self, Option<SetAside>), OpenError> {
+        let opened = prepared.alone().await?;
+        Ok((Self { consensus: opened.consensus, mesh: None }, opened.set_aside))
+    }
+
+    /// Starts a node of a mesh: it is found by others and finds them from here on. Whether it is a member of a cluster is for
+    /// [`Self::joined`] to wait for. `folder` keeps what gossip needs.
+    ///
+    /// # Errors
+    ///
+    /// An address cannot be listened at, certificates cannot be read, or a folder cannot be used.
+    pub async fn join(
+        prepared: Prepared,
+        folder: &Path,
+        settings: MeshSettings,
+        cells: Arc<Cells>,
+    ) -> Result<(Self, Option<SetAside>), JoinError> {
+        let identity = prepared.identity().clone();
+        let tls = settings.tls.as_ref().map(|of| Tls::open(of, &settings.mesh_name)).transpose()?;
+        let channels = Channels::new(identity.clone(), Arc::new(Tcp), tls.clone());
+        let server = Server::bind(settings.listen, &Tcp, tls.clone()).await?;
+        let bound = server.local_addr();
+        let own = own_address(&settings, bound).await;
+        let address = match &settings.address {
+            Some(address) => address.clone(),
+            None => SocketAddr::new(own.ok_or(JoinError::NoAddress(bound))?, bound.port()).to_string(),
+        };
+        let facts = Facts {
+            name: settings.name.clone(),
+            address: address.clone(),
+            zone: settings.zone.clone(),
+            build: settings.build.clone(),
+            version: Consensus::VERSION,
+            cluster: identity.cluster(),
+            ..Facts::default()
+        };
+        let membership = membership(&settings, (folder, own), identity.clone(), facts.clone()).await?;
+        let way = MeshWay { channels: channels.clone(), address, name: settings.name.clone() };
+        let opened = prepared.join(way).await?;
+        let consensus = opened.consensus;
+
+        let mut tasks = JoinSet::new();
+        let live = live_peers(&mut tasks, membership.members(), &consensus);
+        let members = members_of(&mut tasks, &consensus);
+        let exchange = Exchange::new(
+            cells,
+            channels.clone(),
+            crate::Neighbours { live, members },
+            Arc::new(SystemClock),
+            ExchangeSettings { seed: identity.node(), ..ExchangeSettings::default() },
+        );
+        let (stop, stopped) = watch::channel(false);
+        let routes = consensus.routes().add_service(exchange.service());
+        tasks.spawn(server.serve(routes, identity, told(stopped.clone())));
+        if let Some(tls) = tls {
+            tasks.spawn(tls.watch());
+        }
+        let counting = exchange.clone();
+        tasks.spawn(async move { counting.run(told(stopped)).await });
+        let (reconciled, seen) = (consensus.clone(), membership.members());
+        tasks.spawn(async move { reconciled.reconcile(seen).await });
+        let mesh = Mesh {
+            membership,
+            exchange,
+            channels,
+            facts: Mutex::new(facts),
+            expect: settings.expect,
+            stop,
+            _tasks: tasks,
+        };
+        Ok((Self { consensus, mesh: Some(Arc::new(mesh)) }, opened.set_aside))
+    }
+
+    /// Waits until this node is a member of its cluster and has all that the cluster had committed and counted when it was
+    /// asked. A node that has something to serve waits a minute for a leader, and not for ever.
+    ///
+    /// # Errors
+    ///
+    /// Consensus has ended.
+    pub async fn joined(&self) -> Result<(), ClusterError> {
+        let Some(mesh) = &self.mesh else { return Ok(()) };
+        let seen = mesh.membership.members();
+        let own = self.consensus.node();
+        let peers = move || {
+            let members = seen.borrow();
+            members.live().filter(|peer| peer.node != own).map(|peer| peer.facts.address.clone()).collect()
+        };
+        self.consensus.found(&Founding { expect: mesh.expect, peers: Box::new(peers) }).await?;
+        self.say(mesh, |_| {});
+        let mut waited = Duration::ZERO;
+        loop {
+            match self.consensus.caught_up(CATCH_UP).await {
+                Ok(()) => break,
+                Err(ClusterError::Late) => waited += CATCH_UP,
+                Err(error) => return Err(error),
+            }
+            if waited >= LEADERLESS && self.consensus.revision() > 0 {
+                tracing::warn!("no leader is found: serving what this node has");
+                break;
+            }
+            tracing::info!("waiting for a leader, and for what it has");
+        }
+        if let Some(pulled) = mesh.exchange.pull(PULL).await {
+            tracing::debug!(from = pulled.from, cells = pulled.cells, "counters were pulled");
+        }
+        Ok(())
+    }
+
+    /// The replicated entities.
+    pub fn consensus(&self) -> &Consensus {
+        &self.consensus
+    }
+
+    /// Who is around; nobody knows where there is no mesh.
+    pub fn members(&self) -> Option<watch::Receiver<Arc<Members>>> {
+        self.mesh.as_ref().map(|mesh| mesh.membership.members())
+    }
+
+    /// The way to others, for services of the node.
+    pub fn channels(&self) -> Option<&Channels> {
+        self.mesh.as_ref().map(|mesh| &mesh.channels)
+    }
+
+    /// What became of gossip's datagrams.
+    pub fn gossip_counts(&self) -> Option<GossipCounts> {
+        self.mesh.as_ref().map(|mesh| mesh.membership.counts())
+    }
+
+    /// How the exchange of counters stands.
+    pub fn exchange_counts(&self) -> Option<ExchangeCounts> {
+        self.mesh.as_ref().map(|mesh| mesh.exchange.counts())
+    }
+
+    /// Says how this node stands; only what changed is gossiped.
+    pub fn publish(&self, standing: &Standing) {
+        let Some(mesh) = &self.mesh else { return };
+        self.say(mesh, |facts| {
+            facts.http.clone_from(&standing.http);
+            (facts.ready, facts.leaving) = (standing.ready, standing.leaving);
+            (facts.load, facts.revision) = (standing.load, standing.revision);
+        });
+    }
+
+    fn say(&self, mesh: &Mesh, change: impl FnOnce(&mut Facts)) {
+        let mut facts = mesh.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        facts.cluster = self.consensus.identity().cluster();
+        change(&mut facts);
+        mesh.membership.publish(facts.clone());
+    }
+
+    /// Waits until gossip has ended, which it never should, and says why.
+    pub async fn gossip_ended(&self) -> String {
+        match &self.mesh {
+            None => std::future::pending().await,
+            Some(mesh) => mesh.membership.ended().await,
+        }
+    }
+
+    /// Waits until there is something in the cluster, or it is for this node to fill it, since it leads.
+    ///
+    /// # Errors
+    ///
+    /// Consensus has ended.
+    pub async fn filled(&self) -> Result<(), ClusterError> {
+        while self.consensus.revision() == 0 {
+            let status = self.consensus.status().await?;
+            if status.leader == Some(status.node) {
+                break;
+            }
+            tokio::time::sleep(FILLED).await;
+        }
+        Ok(())
+    }
+
+    /// Lets another node lead, if this one does: before it stops.
+    pub async fn step_down(&self, within: Duration) {
+        if self.mesh.is_none() {
+            return;
+        }
+        if let Err(error) = self.consensus.step_down(within).await {
+            tracing::warn!("no other node leads yet: {error}");
+        }
+    }
+
+    /// Hands what was counted to others, after the last request, and answers them no more.
+    pub async fn hand_over(&self, within: Duration) {
+        let Some(mesh) = &self.mesh else { return };
+        let flushed = mesh.exchange.flush(within).await;
+        if flushed.peers < flushed.of {
+            tracing::warn!(told = flushed.peers, of = flushed.of, "not all peers have what was counted");
+        }
+        mesh.stop.send_replace(true);
+    }
+}
+
+async fn told(mut stopped: watch::Receiver<bool>) {
+    // An error means that nobody can tell any more.
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
+async fn membership(
+    settings: &MeshSettings,
+    (folder, own): (&Path, Option<IpAddr>),
+    identity: Identity,
+    facts: Facts,
+) -> Result<Membership, JoinError> {
+    let listen = settings.gossip_listen;
+    let is_open = listen.ip().is_unspecified() && listen.port() != 0;
+    let detected = own.filter(|_| is_open).map(|ip| SocketAddr::new(ip, listen.port()));
+    let settings = MembershipSettings {
+        listen,
+        advertise: settings.gossip_address.or(detected),
+        seeds: settings.seeds.clone(),
+        expected: settings.expect as usize,
+        mesh_name: settings.mesh_name.clone(),
+        secrets: settings.secrets.clone(),
+        folder: folder.to_owned(),
+        facts,
+    };
+    Ok(Membership::start(settings, identity, Arc::new(Udp)).await?)
+}
+
+/// The address of this machine that peers see: the one that is listened at, or the one from which a seed is reached.
+async fn own_address(settings: &MeshSettings, bound: SocketAddr) -> Option<IpAddr> {
+    if !bound.ip().is_unspecified() {
+        return Some(bound.ip());
+    }
+    for seed in &settings.seeds {
+        // Sends nothing: the system only chooses the way.
+        let chosen = async {
+            let socket = UdpSocket::bind("0.0.0.0:0").await.ok()?;
+            socket.connect(seed).await.ok()?;
+            Some(socket.local_addr().ok()?.ip())
+        };
+        if let Ok(Some(ip)) = timeout(Duration::from_secs(2), chosen).await {
+            return Some(ip);
+        }
+    }
+    None
+}
+
+/// Peers of this cluster that are heard of, with where they are.
+fn live_peers(
+    tasks: &mut JoinSet<()>,
+    mut seen: watch::Receiver<Arc<Members>>,
+    consensus: &Consensus,
+) -> watch::Receiver<Vec<(NodeId, String)>> {
+    let (sender, live) = watch::channel(Vec::new());
+    let identity = consensus.identity().clone();
+    tasks.spawn(async move {
+        loop {
+            let cluster = identity.cluster();
+            let now: Vec<_> = seen
+                .borrow_and_update()
+                .live()
+                .filter(|peer| peer.node != identity.node() && cluster.is_some() && peer.facts.cluster == cluster)
+                .map(|peer| (peer.node, peer.facts.address.clone()))
+                .collect();
+            set(&sender, now);
+            // This node's own cluster may come without news of others.
+            if let Ok(Err(_)) = timeout(LOOK, seen.changed()).await {
+                return;
+            }
+        }
+    });
+    live
+}
+
+/// The members as consensus has them, this node among them.
+fn members_of(tasks: &mut JoinSet<()>, consensus: &Consensus) -> watch::Receiver<Vec<NodeId>> {
+    let (sender, members) = watch::channel(vec![consensus.node()]);
+    let consensus = consensus.clone();
+    tasks.spawn(async move {
+        while let Ok(status) = consensus.status().await {
+            let mut now: Vec<_> = status.members.iter().map(|member| member.node).collect();
+            if now.is_empty() {
+                now.push(consensus.node());
+            }
+            set(&sender, now);
+            tokio::time::sleep(LOOK).await;
+        }
+    });
+    members
+}
+
+fn set<T: PartialEq>(sender: &watch::Sender<T>, now: T) {
+    sender.send_if_modified(|before| {
+        let is_new = *before != now;
+        *before = now;
+        is_new
+    });
+}

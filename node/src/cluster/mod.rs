@@ -1,0 +1,7 @@
+//! This node in its cluster: how it joins, what it says of itself, how it leaves.
+
+mod join;
+pub(crate) use join::join;
+
+mod standing;
+pub(crate) use standing::tell;

@@ -1,0 +1,36 @@
+//! What a node says of itself to the others, as it changes.
+
+use std::{net::SocketAddr, time::Duration};
+use tokio::{sync::watch, time::timeout};
+use trestle_cluster::{Cluster, Standing};
+use trestle_gateway::Gateway;
+
+/// How often it is looked at.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// Says how the node stands, until it has said that it leaves.
+pub(crate) async fn tell(
+    cluster: Cluster,
+    gateway: Gateway,
+    mut draining: watch::Receiver<bool>,
+    http: Option<SocketAddr>,
+) {
+    let http = http.map(|address| address.to_string()).unwrap_or_default();
+    loop {
+        let leaving = *draining.borrow_and_update();
+        let revision = gateway.snapshot().revision;
+        let load = gateway.in_flight() as u64;
+        cluster.publish(&Standing {
+            http: http.clone(),
+            ready: !leaving && revision > 0,
+            leaving,
+            load,
+            revision,
+        });
+        if leaving {
+            return;
+        }
+        // Sooner where it leaves.
+        let _ = timeout(EVERY, draining.changed()).await;
+    }
+}
