@@ -368,7 +368,9 @@ fn live_peers(
             let now: Vec<_> = seen
                 .borrow_and_update()
                 .live()
-                .filter(|peer| peer.node != identity.node() && cluster.is_some() && peer.facts.cluster == cluster)
+                .filter(|peer| {
+                    peer.node != identity.node() && cluster.is_some() && peer.facts.cluster == cluster
+                })
                 .map(|peer| (peer.node, peer.facts.address.clone()))
                 .collect();
             set(&sender, now);

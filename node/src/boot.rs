@@ -8,8 +8,9 @@ use tracing_subscriber::EnvFilter;
 /// Threads of the admin runtime: acceptor, signals, reload, admin listener. Requests run elsewhere.
 const ADMIN_THREADS: usize = 2;
 
-/// The consensus library tells each step of its engine at the level of our own news.
-const DEFAULT_FILTER: &str = "info,openraft=warn";
+/// The consensus library tells each step of its engine at the level of our own news, and each call of a peer that is away as
+/// an error. What ends it is told by us.
+const DEFAULT_FILTER: &str = "info,openraft=off";
 
 /// Logs to stderr. A wrong `TRESTLE_LOG` is said and replaced, it does not end the process.
 pub(crate) fn logging(format: LogFormat) {

@@ -1,5 +1,6 @@
 //! `trestle dev`: a gateway that needs no configuration.
 
+use super::dev_nodes::Nodes;
 use crate::{
     boot,
     control::{Begin, Keyring, Purpose, Role, TokenEntity},
@@ -16,7 +17,7 @@ use std::{
 };
 
 /// The file in the data folder that tells others how to reach the node.
-const FILE: &str = "dev.json";
+pub(super) const FILE: &str = "dev.json";
 
 /// Start a gateway for development: no configuration needed.
 ///
@@ -29,7 +30,8 @@ const FILE: &str = "dev.json";
 Examples:
   trestle dev
   OPENAI_API_KEY=sk-... trestle dev --listen 127.0.0.1:9000
-  trestle dev --mock       never calls a provider, whatever the environment holds")]
+  trestle dev --mock       never calls a provider, whatever the environment holds
+  trestle dev --nodes 3    a cluster of three nodes: kill one, and the others go on")]
 pub(super) struct Dev {
     /// Where clients connect; port 0 takes a free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
@@ -40,13 +42,16 @@ pub(super) struct Dev {
     /// Use only the built-in mock, even where the environment holds keys of providers.
     #[arg(long)]
     mock: bool,
+    /// So many nodes of one cluster, each a process of its own, the first at --listen and the others at the ports behind it.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    nodes: u16,
 }
 
 /// What `dev.json` holds, for scripts, tests, and the commands that ask a node.
 #[derive(Deserialize, Serialize)]
 pub(super) struct DevFile {
     pub(super) url: String,
-    key: String,
+    pub(super) key: String,
     #[serde(default)]
     pub(super) admin_token: String,
 }
@@ -67,9 +72,14 @@ impl Dev {
     pub(super) fn run(self) -> anyhow::Result<()> {
         boot::logging(LogFormat::Text);
         let folder = self.data_dir.unwrap_or_else(default_folder);
-        let path = folder.join(FILE);
-        let (key, token) = kept_keys(&path)?;
         let vendors = if self.mock { VendorKeys::Ignored } else { VendorKeys::Environment };
+        let path = folder.join(FILE);
+        if self.nodes != 1 {
+            // Apart from what a single node keeps.
+            let folder = folder.join(if self.mock { "nodes-mock" } else { "nodes" });
+            return Nodes { count: self.nodes, listen: self.listen, folder, vendors }.run(&path);
+        }
+        let (key, token) = kept_keys(&path)?;
         let begin = Begin {
             // Providers with real keys that are kept must not be there with --mock.
             folder: if self.mock { folder.join("mock") } else { folder.clone() },
@@ -91,7 +101,7 @@ impl Dev {
 }
 
 /// The keys of the file, or new ones.
-fn kept_keys(path: &Path) -> anyhow::Result<(Key, Key)> {
+pub(super) fn kept_keys(path: &Path) -> anyhow::Result<(Key, Key)> {
     let Some(text) = private_file::read(path)? else {
         return Ok((Key::generate(Holder::Application)?, Key::generate(Holder::Operator)?));
     };
@@ -105,7 +115,7 @@ fn kept_keys(path: &Path) -> anyhow::Result<(Key, Key)> {
 }
 
 /// The key that seals what is entered over the admin API.
-fn kept_kek(path: &Path) -> anyhow::Result<String> {
+pub(super) fn kept_kek(path: &Path) -> anyhow::Result<String> {
     if let Some(text) = private_file::read(path)? {
         return Ok(text);
     }

@@ -11,6 +11,7 @@ mod schema;
 
 // Commands that start a node.
 mod dev;
+mod dev_nodes;
 mod serve;
 mod start;
 
