@@ -369,7 +369,10 @@ fn live_peers(
                 .borrow_and_update()
                 .live()
                 .filter(|peer| {
-                    peer.node != identity.node() && cluster.is_some() && peer.facts.cluster == cluster
+                    peer.node != identity.node()
+                        && cluster.is_some()
+                        && !peer.facts.leaving
+                        && peer.facts.cluster == cluster
                 })
                 .map(|peer| (peer.node, peer.facts.address.clone()))
                 .collect();

@@ -3,5 +3,6 @@
 mod join;
 pub(crate) use join::join;
 
+mod measure;
 mod standing;
 pub(crate) use standing::tell;

@@ -1,5 +1,6 @@
-//! What a node says of itself to the others, as it changes.
+//! What a node says of itself to the others, as it changes; and what is measured of the cluster.
 
+use super::measure;
 use std::{net::SocketAddr, time::Duration};
 use tokio::{sync::watch, time::timeout};
 use trestle_cluster::{Cluster, Standing};
@@ -8,7 +9,7 @@ use trestle_gateway::Gateway;
 /// How often it is looked at.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// Says how the node stands, until it has said that it leaves.
+/// Says how the node stands, until it has said that it leaves, and measures.
 pub(crate) async fn tell(
     cluster: Cluster,
     gateway: Gateway,
@@ -16,6 +17,7 @@ pub(crate) async fn tell(
     http: Option<SocketAddr>,
 ) {
     let http = http.map(|address| address.to_string()).unwrap_or_default();
+    measure::describe();
     loop {
         let leaving = *draining.borrow_and_update();
         let revision = gateway.snapshot().revision;
@@ -30,6 +32,7 @@ pub(crate) async fn tell(
         if leaving {
             return;
         }
+        measure::look(&cluster).await;
         // Sooner where it leaves.
         let _ = timeout(EVERY, draining.changed()).await;
     }
