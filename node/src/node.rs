@@ -107,7 +107,8 @@ async fn serve(
     let reload = Reload::install(control.clone(), tls.clone())?;
     let (drain, draining) = watch::channel(false);
     let health = Health::new(gateway.clone(), draining.clone());
-    let admin = Admin::new(recorder, gateway.clone(), health.clone(), control.clone(), reader);
+    let place = admin::Place { cluster: node.clone(), folder: settings.data_dir.clone() };
+    let admin = Admin::new(recorder, gateway.clone(), health.clone(), (control.clone(), reader, place));
     let front = Arc::new(Front {
         gateway: gateway.clone(),
         tls,

@@ -1,6 +1,9 @@
 //! The admin router, and how requests of the other listener reach it.
 
-use super::api::{self, Sources as ApiSources};
+use super::{
+    Place,
+    api::{self, Sources as ApiSources},
+};
 use crate::{admin::Health, control::Control, ledger::Reader};
 use axum::{
     Extension, Router,
@@ -45,15 +48,15 @@ impl Admin {
         recorder: PrometheusHandle,
         gateway: Gateway,
         health: Health,
-        control: Control,
-        reader: Reader,
+        of: (Control, Reader, Place),
     ) -> Self {
+        let (control, reader, place) = of;
         let router = Router::new()
             .route("/healthz", get(probe))
             .route("/readyz", get(probe))
             .route("/metrics", get(metrics))
             .with_state(Sources { recorder, gateway: gateway.clone(), health });
-        let router = router.merge(api::router(ApiSources { control, gateway, reader }));
+        let router = router.merge(api::router(ApiSources { control, gateway, reader, place }));
         Self { router, runtime: Handle::current() }
     }
 
