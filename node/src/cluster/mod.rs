@@ -3,6 +3,7 @@
 mod join;
 pub(crate) use join::join;
 
+mod cooldowns;
 mod measure;
 mod standing;
 pub(crate) use standing::tell;
