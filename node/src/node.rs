@@ -81,7 +81,8 @@ async fn serve(
         Some(address) => Some(bind(address, "--admin-listen").await?),
         None => None,
     };
-    let (node, opened, cells) = cluster::join(&settings, &begin.folder).await?;
+    let cluster::Joined { cluster: node, opened, cells, answers, gather } =
+        cluster::join(&settings, &begin.folder).await?;
     tokio::select! {
         joined = async { node.joined().await?; node.filled().await } => joined?,
         () = stop.told() => {
@@ -101,13 +102,14 @@ async fn serve(
     providers.sort();
     let bound = Bound { url, admin_url, providers, first };
 
-    let (gateway, keeper, reader) = start(&settings, snapshot, (opened, cells))?;
+    let (gateway, keeper) = start(&settings, snapshot, (opened, cells))?;
+    answers.serves(gateway.clone());
     control.drive(gateway.clone());
     gateway.credentials_settled(CREDENTIALS_WAIT).await;
     let reload = Reload::install(control.clone(), tls.clone())?;
     let (drain, draining) = watch::channel(false);
     let health = Health::new(gateway.clone(), draining.clone());
-    let admin = Admin::new(recorder, gateway.clone(), health.clone(), control.clone(), reader);
+    let admin = Admin::new(recorder, gateway.clone(), health.clone(), control.clone(), gather);
     let front = Arc::new(Front {
         gateway: gateway.clone(),
         tls,
@@ -156,13 +158,12 @@ async fn serve(
     Ok(())
 }
 
-/// Starts the gateway, and what tends to its ledger and reads it.
+/// Starts the gateway, and what tends to its ledger.
 fn start(
     settings: &Settings,
     snapshot: Snapshot,
     (opened, cells): (ledger::Opened, Arc<Cells>),
-) -> anyhow::Result<(Gateway, ledger::Keeper, ledger::Reader)> {
-    let reader = ledger::Reader::new(opened.ledger.clone());
+) -> anyhow::Result<(Gateway, ledger::Keeper)> {
     let options = Options {
         threads: settings.threads,
         log: Some(Box::new(std::io::stdout())),
@@ -172,7 +173,7 @@ fn start(
     let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
     let keeper =
         ledger::Keeper::start(opened, gateway.clone()).context("cannot start the ledger's thread")?;
-    Ok((gateway, keeper, reader))
+    Ok((gateway, keeper))
 }
 
 /// A node that peers do not hear of is of no use to them: another process begins anew.

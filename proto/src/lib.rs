@@ -2,6 +2,7 @@
 
 pub mod counters;
 pub mod log;
+pub mod queries;
 pub mod raft;
 pub mod status;
 

@@ -1,7 +1,7 @@
 //! The admin router, and how requests of the other listener reach it.
 
 use super::api::{self, Sources as ApiSources};
-use crate::{admin::Health, control::Control, ledger::Reader};
+use crate::{admin::Health, cluster::Gather, control::Control};
 use axum::{
     Extension, Router,
     extract::{ConnectInfo, Request, State},
@@ -46,14 +46,14 @@ impl Admin {
         gateway: Gateway,
         health: Health,
         control: Control,
-        reader: Reader,
+        gather: Gather,
     ) -> Self {
         let router = Router::new()
             .route("/healthz", get(probe))
             .route("/readyz", get(probe))
             .route("/metrics", get(metrics))
             .with_state(Sources { recorder, gateway: gateway.clone(), health });
-        let router = router.merge(api::router(ApiSources { control, gateway, reader }));
+        let router = router.merge(api::router(ApiSources { control, gateway, gather }));
         Self { router, runtime: Handle::current() }
     }
 

@@ -1,7 +1,8 @@
 //! Opens what a node keeps, and makes it one of its cluster.
 
+use super::{answer::Answers, gather::Gather};
 use crate::{
-    ledger::{self, Opened},
+    ledger::{self, Opened, Reader},
     private_file,
     settings::{Mesh, Settings},
 };
@@ -16,11 +17,19 @@ const CELLS_MAX: usize = 4_000_000;
 /// A secret has at least so many bytes.
 const SECRET_BYTES_MIN: usize = 32;
 
+/// A node that others find.
+pub(crate) struct Joined {
+    pub(crate) cluster: Cluster,
+    pub(crate) opened: Opened,
+    pub(crate) cells: Arc<Cells>,
+    /// What it tells of itself.
+    pub(crate) answers: Answers,
+    /// Asks all nodes.
+    pub(crate) gather: Gather,
+}
+
 /// Opens the folder of consensus and the ledger, and starts the node in its cluster: others find it from here on.
-pub(crate) async fn join(
-    settings: &Settings,
-    folder: &Path,
-) -> anyhow::Result<(Cluster, Opened, Arc<Cells>)> {
+pub(crate) async fn join(settings: &Settings, folder: &Path) -> anyhow::Result<Joined> {
     // First: it locks the folder.
     let prepared = Prepared::open(folder).await?;
     let opened = ledger::open(settings)?;
@@ -28,9 +37,13 @@ pub(crate) async fn join(
     // Nobody asks a node that is alone for its cells.
     let cells_max = if settings.mesh.is_some() { CELLS_MAX } else { 0 };
     let cells = Arc::new(Cells::new(own, &opened.settled, COUNTERS_MAX, cells_max));
+    let answers = Answers::new(Reader::new(opened.ledger.clone()));
     let (cluster, aside) = match &settings.mesh {
         None => Cluster::alone(prepared).await?,
-        Some(mesh) => Cluster::join(prepared, folder, of(mesh)?, Arc::clone(&cells)).await?,
+        Some(mesh) => {
+            let services = |routes| answers.routes(routes);
+            Cluster::join(prepared, folder, of(mesh)?, Arc::clone(&cells), services).await?
+        }
     };
     if let Some(SetAside { folder, why }) = aside {
         tracing::error!(
@@ -38,7 +51,8 @@ pub(crate) async fn join(
             "the data of this node could not be read and was set aside: {why}; it begins anew"
         );
     }
-    Ok((cluster, opened, cells))
+    let gather = Gather::new(cluster.clone(), answers.clone());
+    Ok(Joined { cluster, opened, cells, answers, gather })
 }
 
 fn of(mesh: &Mesh) -> anyhow::Result<MeshSettings> {

@@ -1,7 +1,15 @@
-//! This node in its cluster: how it joins, what it says of itself, how it leaves.
+//! This node in its cluster: how it joins, what it says of itself, how questions are asked of all, how it leaves.
 
 mod join;
-pub(crate) use join::join;
+pub(crate) use join::{Joined, join};
 
 mod standing;
 pub(crate) use standing::tell;
+
+// Any node answers for all.
+mod gather;
+pub(crate) use gather::{Gather, Gathered, Ungathered};
+
+mod answer;
+mod merge;
+mod wire;

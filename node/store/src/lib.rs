@@ -4,7 +4,8 @@
 
 mod line;
 pub use line::{
-    Basis, CHARGES_MAX, Charge, Intent, Line, Outcome, OutcomeKind, Owner, TAGS_MAX, TEXT_BYTES_MAX, Tokens,
+    Basis, CHARGES_MAX, Charge, Intent, Line, Outcome, OutcomeKind, Owner, TAGS_MAX, TEXT_BYTES_MAX,
+    TOKEN_KINDS, Tokens,
 };
 
 mod journal;
