@@ -81,7 +81,7 @@ async fn serve(
         Some(address) => Some(bind(address, "--admin-listen").await?),
         None => None,
     };
-    let cluster::Joined { cluster: node, opened, cells, answers, gather } =
+    let cluster::Joined { cluster: node, opened, cells, answers, gather, copier } =
         cluster::join(&settings, &begin.folder).await?;
     tokio::select! {
         joined = async { node.joined().await?; node.filled().await } => joined?,
@@ -152,6 +152,9 @@ async fn serve(
         Err(_) => tracing::warn!("nobody takes the request log from stdout: its last lines are lost"),
     }
     tokio::task::spawn_blocking(move || keeper.stop()).await?;
+    if let Some(copier) = copier {
+        copier.flush(HAND_OVER).await;
+    }
     node.hand_over(HAND_OVER).await;
     control.close().await;
     tracing::info!("stopped");

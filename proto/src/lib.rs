@@ -1,5 +1,6 @@
 //! The protobuf messages of the cluster and the code made from them.
 
+pub mod copies;
 pub mod counters;
 pub mod log;
 pub mod queries;

@@ -11,19 +11,21 @@ use trestle_proto::{
     },
     tonic::{Request, Response, Status, async_trait, service::Routes},
 };
-use trestle_store::SumsError;
+use trestle_store::{Copies, Sum, SumsError};
 
 /// What a node knows of what it did. A clone knows the same.
 #[derive(Clone)]
 pub(crate) struct Answers {
     pub(super) reader: Reader,
+    /// Of ledgers of other nodes; none where there is no mesh.
+    pub(super) copies: Option<Copies>,
     /// None until it serves.
     gateway: Arc<OnceLock<Gateway>>,
 }
 
 impl Answers {
-    pub(super) fn new(reader: Reader) -> Self {
-        Self { reader, gateway: Arc::default() }
+    pub(super) fn new(reader: Reader, copies: Option<Copies>) -> Self {
+        Self { reader, copies, gateway: Arc::default() }
     }
 
     /// From here on it knows of requests, too.
@@ -46,30 +48,54 @@ impl Answers {
     }
 }
 
+impl Answers {
+    /// A page of lines: of this node, or of copies that it has.
+    pub(super) async fn page(&self, question: LinesQuestion) -> Result<LinesAnswer, Status> {
+        let (query, after) = (wire::from_filter(question.filter)?, wire::from_place(&question.after)?);
+        let lines_max = question.lines_max as usize;
+        let page = match question.of_copy {
+            None => self.reader.ask_in_turn(move |ledger| ledger.query(&query, after, lines_max)).await,
+            Some(OfCopy { node, sequences }) => {
+                let (copies, sequences) = (self.copies()?.clone(), sequences.into_iter().collect());
+                let read = move |_: &_| copies.query((node, &sequences), &query, after, lines_max);
+                self.reader.ask_in_turn(read).await
+            }
+        };
+        Ok(wire::to_lines(page?.map_err(|error| unread(&error))?))
+    }
+
+    /// Sums of lines: of this node, or of copies that it has.
+    pub(super) async fn summed(&self, question: SumsQuestion) -> Result<Vec<Sum>, Status> {
+        let (query, by) = (wire::from_filter(question.filter)?, wire::from_words(&question.by)?);
+        let sums = match question.of_copy {
+            None => self.reader.ask_in_turn(move |ledger| ledger.sums(&query, &by)).await,
+            Some(OfCopy { node, sequences }) => {
+                let (copies, sequences) = (self.copies()?.clone(), sequences.into_iter().collect());
+                self.reader.ask_in_turn(move |_| copies.sums((node, &sequences), &query, &by)).await
+            }
+        };
+        sums?.map_err(|error| match error {
+            SumsError::TooManyGroups => Status::out_of_range(error.to_string()),
+            SumsError::Disk(error) => unread(&error),
+        })
+    }
+
+    fn copies(&self) -> Result<&Copies, Status> {
+        self.copies.as_ref().ok_or_else(|| Status::unimplemented("this node has no copies"))
+    }
+}
+
 #[async_trait]
 impl Queries for Answers {
     type SumsStream = SumsStream;
 
     async fn lines(&self, request: Request<LinesQuestion>) -> Result<Response<LinesAnswer>, Status> {
-        let question = request.into_inner();
-        not_of_copy(question.of_copy.as_ref())?;
-        let (query, after) = (wire::from_filter(question.filter)?, wire::from_place(&question.after)?);
-        let lines_max = question.lines_max as usize;
-        let page = self.reader.ask_in_turn(move |ledger| ledger.query(&query, after, lines_max)).await;
-        let page = page?.map_err(|error| unread(&error))?;
-        Ok(Response::new(wire::to_lines(page, Vec::new())))
+        self.page(request.into_inner()).await.map(Response::new)
     }
 
     async fn sums(&self, request: Request<SumsQuestion>) -> Result<Response<SumsStream>, Status> {
-        let question = request.into_inner();
-        not_of_copy(question.of_copy.as_ref())?;
-        let (query, by) = (wire::from_filter(question.filter)?, wire::from_words(&question.by)?);
-        let sums = self.reader.ask_in_turn(move |ledger| ledger.sums(&query, &by)).await?;
-        let sums = sums.map_err(|error| match error {
-            SumsError::TooManyGroups => Status::out_of_range(error.to_string()),
-            SumsError::Disk(error) => unread(&error),
-        })?;
-        Ok(Response::new(wire::to_parts(sums, Vec::new())))
+        let sums = self.summed(request.into_inner()).await?;
+        Ok(Response::new(wire::to_parts(sums)))
     }
 
     async fn trace(&self, request: Request<TraceQuestion>) -> Result<Response<TraceAnswer>, Status> {
@@ -79,13 +105,6 @@ impl Queries for Answers {
         let id = wire::from_id(&request.into_inner().request_id)?;
         let trace = Answers::trace(self, id).unwrap_or_default();
         Ok(Response::new(TraceAnswer { trace: trace.into() }))
-    }
-}
-
-fn not_of_copy(of_copy: Option<&OfCopy>) -> Result<(), Status> {
-    match of_copy {
-        None => Ok(()),
-        Some(_) => Err(Status::unimplemented("this node has no copies")),
     }
 }
 

@@ -3,21 +3,19 @@
 use super::{
     answer::Answers,
     merge::{self, Place, Reached},
-    wire::{self, MESSAGE_BYTES_MAX, Malformed},
+    round::{Answer, Round},
+    stand_in::Holder,
+    wire::{self, Malformed},
 };
 use crate::ledger::Unanswered;
-use futures_util::future::join_all;
-use std::{collections::BTreeMap, io, time::Duration};
-use tokio::time::timeout;
-use trestle_cluster::{Census, Channels, Cluster, ClusterError, NodeId, Other, Peer};
+use futures_util::future::OptionFuture;
+use std::{collections::BTreeMap, io};
+use trestle_cluster::{Cluster, ClusterError, Other, Peer};
 use trestle_proto::{
     queries::{LinesQuestion, SumsQuestion, TraceQuestion, queries_client::QueriesClient},
     tonic::{Code, Status},
 };
 use trestle_store::{Cursor, Dimension, GROUPS_MAX, Line, PAGE_LINES_MAX, Page, Query, Sum, SumsError};
-
-/// A peer that has not answered by then counts as one that does not.
-const DEADLINE: Duration = Duration::from_secs(3);
 
 /// Who asks all nodes. A clone is the same.
 #[derive(Clone)]
@@ -64,8 +62,6 @@ pub(crate) struct Lines {
     pub(crate) skipped: u64,
 }
 
-type Answer<T> = Result<T, Status>;
-
 impl Gather {
     pub(super) fn new(cluster: Cluster, answers: Answers) -> Self {
         Self { cluster, answers }
@@ -83,27 +79,21 @@ impl Gather {
             return self.own_lines(query, cursor, lines_max).await;
         };
         let before = cursor.map_or(Ok(Reached::nothing()), str::parse).map_err(|_| Ungathered::Cursor)?;
-        let census = self.cluster.census().await?;
+        let round = Round { answers: &self.answers, channels, census: &self.cluster.census().await? };
         let own = self.cluster.consensus().node();
-        let places: BTreeMap<_, _> = nodes(own, &census).map(|node| (node, before.of(node))).collect();
-        let after = |node| match places.get(&node) {
-            Some(Place::Done) => None,
-            Some(Place::At(cursor)) => Some(Some(*cursor)),
-            _ => Some(None),
-        };
-        let asked: Vec<_> = census.others.iter().filter(|other| after(other.node).is_some()).collect();
-        let question = |other: &Other| LinesQuestion {
+        let question = |node, of_copy| LinesQuestion {
             filter: Some(wire::to_filter(&query)),
-            after: wire::to_place(after(other.node).flatten()),
+            after: before.of(node).after().map(|place| place.to_string()).unwrap_or_default(),
             lines_max: lines_max as u32,
-            of_copy: None,
+            of_copy,
         };
-        let theirs = ask(channels, &asked, |client, other| lines_of(client, question(other)));
+        let is_open = |node| before.of(node) != Place::Done;
+        let asked: Vec<_> = round.census.others.iter().filter(|other| is_open(other.node)).collect();
+        let theirs = round.ask(&asked, |client, other| lines_of(client, question(other.node, None)));
         let ours = async {
-            match after(own) {
-                None => Ok(None),
-                Some(after) => self.own_page(query.clone(), after, lines_max).await.map(Some),
-            }
+            let after = before.of(own).after();
+            let page = is_open(own).then(|| self.own_page(query.clone(), after, lines_max));
+            OptionFuture::from(page).await.transpose()
         };
         let (ours, theirs) = tokio::join!(ours, theirs);
         let mut given: Vec<_> = ours?.map(|page| (own, page)).into_iter().collect();
@@ -114,15 +104,24 @@ impl Gather {
                 Err(status) => silent.push(silence(other, &status)),
             }
         }
-        let nodes: Vec<_> = silent.iter().map(|other| other.node).collect();
-        let merged = merge::merge(&before, given, &nodes, lines_max);
-        let named = |node| (!census.others.is_empty()).then(|| name(own, &census, node));
+        let (round, question) = (&round, &question);
+        let of_copies = round.copies(&silent, is_open, |holder, of_copy| async move {
+            let question = question(of_copy.node, Some(of_copy));
+            match holder {
+                Holder::Own => Ok(wire::from_lines(self.answers.page(question).await?)?),
+                Holder::Peer(other) => lines_of(round.client(other), question).await,
+            }
+        });
+        let of_copies = of_copies.await;
+        given.extend(of_copies.answers.into_iter().map(|(node, pages)| (node, merge::join(pages))));
+        let merged = merge::merge(&before, given, &of_copies.silent, lines_max);
+        let named = |node| (!round.census.others.is_empty()).then(|| round.name(own, node));
         let lines = Lines {
             lines: merged.lines.into_iter().map(|(node, line)| (named(node), line)).collect(),
             next: merged.next.map(|next| next.to_string()),
             skipped: merged.skipped,
         };
-        Ok(Gathered { all: lines, incomplete: names(&silent) })
+        Ok(Gathered { all: lines, incomplete: of_copies.incomplete })
     }
 
     async fn own_lines(
@@ -162,13 +161,17 @@ impl Gather {
             by: by.iter().map(|dimension| dimension.name().to_owned()).collect(),
             of_copy: None,
         };
-        let (census, dimensions) = (self.cluster.census().await?, by.len());
-        let asked: Vec<_> = census.others.iter().collect();
-        let theirs = self.ask(&asked, |client, _| sums_of(client, question.clone(), dimensions));
+        let (mut sums, dimensions) = (BTreeMap::new(), by.len());
         let ours = self.answers.reader.ask(move |ledger| ledger.sums(&query, &by));
+        let Some(channels) = self.cluster.channels() else {
+            return Ok(Gathered { all: ours.await?.map_err(Ungathered::from)?, incomplete: Vec::new() });
+        };
+        let round = Round { answers: &self.answers, channels, census: &self.cluster.census().await? };
+        let asked: Vec<_> = round.census.others.iter().collect();
+        let theirs = round.ask(&asked, |client, _| sums_of(client, question.clone(), dimensions));
         let (ours, theirs) = tokio::join!(ours, theirs);
-        let (mut sums, mut silent) = (BTreeMap::new(), Vec::new());
         add(&mut sums, ours?.map_err(Ungathered::from)?)?;
+        let mut silent = Vec::new();
         for (other, answer) in asked.into_iter().zip(theirs) {
             match answer {
                 Ok(theirs) => add(&mut sums, theirs)?,
@@ -176,19 +179,34 @@ impl Gather {
                 Err(status) => silent.push(silence(other, &status)),
             }
         }
-        Ok(Gathered { all: sums.into_values().collect(), incomplete: names(&silent) })
+        let (round, question) = (&round, &question);
+        let of_copies = round.copies(
+            &silent,
+            |_| true,
+            |holder, of_copy| async move {
+                let question = SumsQuestion { of_copy: Some(of_copy), ..question.clone() };
+                match holder {
+                    Holder::Own => self.answers.summed(question).await,
+                    Holder::Peer(other) => sums_of(round.client(other), question, dimensions).await,
+                }
+            },
+        );
+        let of_copies = of_copies.await;
+        for theirs in of_copies.answers.into_iter().flat_map(|(_, theirs)| theirs) {
+            add(&mut sums, theirs)?;
+        }
+        Ok(Gathered { all: sums.into_values().collect(), incomplete: of_copies.incomplete })
     }
 
-    /// Why a request went as it did, as JSON, from whichever node has it; the first that says so is believed.
+    /// Why a request went as it did, as JSON, from whichever node has it. There are no copies of that.
     pub(crate) async fn trace(&self, id: u128) -> Result<Gathered<Option<Vec<u8>>>, Ungathered> {
         let own = self.answers.trace(id);
-        if own.is_some() {
-            return Ok(Gathered { all: own, incomplete: Vec::new() });
-        }
-        let census = self.cluster.census().await?;
-        let asked: Vec<_> = census.others.iter().collect();
+        let channels = self.cluster.channels().filter(|_| own.is_none());
+        let Some(channels) = channels else { return Ok(Gathered { all: own, incomplete: Vec::new() }) };
+        let round = Round { answers: &self.answers, channels, census: &self.cluster.census().await? };
+        let asked: Vec<_> = round.census.others.iter().collect();
         let question = TraceQuestion { request_id: wire::to_id(id) };
-        let theirs = self.ask(&asked, |mut client, _| {
+        let theirs = round.ask(&asked, |mut client, _| {
             let question = question.clone();
             async move { Ok(client.trace(question).await?.into_inner().trace) }
         });
@@ -197,42 +215,11 @@ impl Gather {
             match answer {
                 Ok(trace) if trace.is_empty() => {}
                 Ok(trace) => return Ok(Gathered { all: Some(trace.into()), incomplete: Vec::new() }),
-                Err(status) => silent.push(silence(other, &status)),
+                Err(status) => silent.push(silence(other, &status).name.clone()),
             }
         }
-        Ok(Gathered { all: None, incomplete: names(&silent) })
+        Ok(Gathered { all: None, incomplete: silent })
     }
-
-    /// Asks others; nobody where there is no mesh.
-    async fn ask<'a, T, F: Future<Output = Answer<T>>>(
-        &self,
-        asked: &[&'a Other],
-        question: impl Fn(QueriesClient<Peer>, &'a Other) -> F,
-    ) -> Vec<Answer<T>> {
-        match self.cluster.channels() {
-            None => Vec::new(),
-            Some(channels) => ask(channels, asked, question).await,
-        }
-    }
-}
-
-/// Asks all of them at once; their answers in the same order.
-async fn ask<'a, T, F: Future<Output = Answer<T>>>(
-    channels: &Channels,
-    asked: &[&'a Other],
-    question: impl Fn(QueriesClient<Peer>, &'a Other) -> F,
-) -> Vec<Answer<T>> {
-    let asking = asked.iter().map(|other| {
-        let client = QueriesClient::new(channels.to(other.node, &other.address))
-            .max_decoding_message_size(MESSAGE_BYTES_MAX)
-            .max_encoding_message_size(MESSAGE_BYTES_MAX);
-        let answer = question(client, other);
-        async {
-            let late = |_| Err(Status::deadline_exceeded(format!("no answer within {DEADLINE:?}")));
-            timeout(DEADLINE, answer).await.unwrap_or_else(late)
-        }
-    });
-    join_all(asking).await
 }
 
 async fn lines_of(mut client: QueriesClient<Peer>, question: LinesQuestion) -> Answer<Page> {
@@ -276,22 +263,6 @@ impl From<SumsError> for Ungathered {
             SumsError::Disk(error) => Self::Disk(error),
         }
     }
-}
-
-fn nodes(own: NodeId, census: &Census) -> impl Iterator<Item = NodeId> {
-    std::iter::once(own).chain(census.others.iter().map(|other| other.node))
-}
-
-fn name(own: NodeId, census: &Census, node: NodeId) -> String {
-    match census.others.iter().find(|other| other.node == node) {
-        Some(other) => other.name.clone(),
-        None if node == own => census.own.clone(),
-        None => format!("{node:016x}"),
-    }
-}
-
-fn names(silent: &[&Other]) -> Vec<String> {
-    silent.iter().map(|other| other.name.clone()).collect()
 }
 
 /// A node that does not answer is named to whoever asked; why is for the log.

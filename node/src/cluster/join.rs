@@ -1,6 +1,6 @@
 //! Opens what a node keeps, and makes it one of its cluster.
 
-use super::{answer::Answers, gather::Gather};
+use super::{answer::Answers, copy::Copier, gather::Gather, keep::Keep};
 use crate::{
     ledger::{self, Opened, Reader},
     private_file,
@@ -11,6 +11,7 @@ use std::{path::Path, sync::Arc};
 use trestle_cluster::{Cluster, MeshSettings, Prepared, Secrets, SetAside};
 use trestle_counters::{Actor, Cells, NodeId};
 use trestle_gateway::COUNTERS_MAX;
+use trestle_store::Copies;
 
 /// Cells of all nodes together; one takes about 200 bytes.
 const CELLS_MAX: usize = 4_000_000;
@@ -26,6 +27,8 @@ pub(crate) struct Joined {
     pub(crate) answers: Answers,
     /// Asks all nodes.
     pub(crate) gather: Gather,
+    /// Copies its ledger to others, where there are some.
+    pub(crate) copier: Option<Copier>,
 }
 
 /// Opens the folder of consensus and the ledger, and starts the node in its cluster: others find it from here on.
@@ -37,11 +40,15 @@ pub(crate) async fn join(settings: &Settings, folder: &Path) -> anyhow::Result<J
     // Nobody asks a node that is alone for its cells.
     let cells_max = if settings.mesh.is_some() { CELLS_MAX } else { 0 };
     let cells = Arc::new(Cells::new(own, &opened.settled, COUNTERS_MAX, cells_max));
-    let answers = Answers::new(Reader::new(opened.ledger.clone()));
+    let copies = settings.mesh.is_some().then(|| Copies::open(&settings.data_dir.join("copies")));
+    let copies = copies.transpose().context("copies of ledgers of other nodes")?;
+    let answers = Answers::new(Reader::new(opened.ledger.clone()), copies.clone());
     let (cluster, aside) = match &settings.mesh {
         None => Cluster::alone(prepared).await?,
         Some(mesh) => {
-            let services = |routes| answers.routes(routes);
+            let keep = copies.clone().map(|copies| Keep { copies, ledger: opened.ledger.clone() });
+            let services =
+                |routes| keep.into_iter().fold(answers.routes(routes), |routes, keep| keep.routes(routes));
             Cluster::join(prepared, folder, of(mesh)?, Arc::clone(&cells), services).await?
         }
     };
@@ -52,7 +59,9 @@ pub(crate) async fn join(settings: &Settings, folder: &Path) -> anyhow::Result<J
         );
     }
     let gather = Gather::new(cluster.clone(), answers.clone());
-    Ok(Joined { cluster, opened, cells, answers, gather })
+    let copier = copies
+        .map(|copies| Copier::start(cluster.clone(), opened.ledger.clone(), copies, settings.ledger_keep));
+    Ok(Joined { cluster, opened, cells, answers, gather, copier })
 }
 
 fn of(mesh: &Mesh) -> anyhow::Result<MeshSettings> {

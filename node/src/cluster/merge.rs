@@ -1,6 +1,6 @@
 //! Pages of several nodes as one, with one cursor: where the lines of each node go on.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{cmp::Reverse, collections::BTreeMap, fmt, str::FromStr};
 use trestle_cluster::NodeId;
 use trestle_store::{Cursor, Line, Page};
 
@@ -16,6 +16,16 @@ pub(super) enum Place {
     At(Cursor),
     /// Nowhere: all were told.
     Done,
+}
+
+impl Place {
+    /// Behind which place they go on, if not at the newest.
+    pub(super) fn after(self) -> Option<Cursor> {
+        match self {
+            Self::At(cursor) => Some(cursor),
+            Self::Begin | Self::Done => None,
+        }
+    }
 }
 
 /// Where a page ended, as a short text ([`fmt::Display`], [`FromStr`]).
@@ -78,6 +88,19 @@ impl FromStr for Reached {
         }
         if places.is_empty() { Err(NotReached) } else { Ok(Self { until_ms, places }) }
     }
+}
+
+/// Makes one page of those of one node that several copies gave, each of other segments.
+pub(super) fn join(pages: Vec<Page>) -> Page {
+    let mut joined = Page { skipped: pages.iter().map(|page| page.skipped).sum(), ..Page::default() };
+    // What lies behind it is not known of all.
+    joined.next = pages.iter().filter_map(|page| page.next).max();
+    let lines = pages.into_iter().flat_map(|page| page.places.into_iter().zip(page.lines));
+    let mut lines: Vec<_> =
+        lines.filter(|(place, _)| joined.next.is_none_or(|next| *place >= next)).collect();
+    lines.sort_unstable_by_key(|(place, _)| Reverse(*place));
+    (joined.places, joined.lines) = lines.into_iter().unzip();
+    joined
 }
 
 /// A page of all.

@@ -12,4 +12,12 @@ pub(crate) use gather::{Gather, Gathered, Ungathered};
 
 mod answer;
 mod merge;
+mod round;
+mod stand_in;
+
+// Each has copies of what others wrote.
+mod copy;
+mod keep;
+mod place;
+
 mod wire;

@@ -89,9 +89,9 @@ pub(super) fn from_place(text: &str) -> Result<Option<Cursor>, Malformed> {
 }
 
 /// A page as one message: where it is too large for one it ends early.
-pub(super) fn to_lines(page: Page, copies: Vec<u64>) -> proto::LinesAnswer {
+pub(super) fn to_lines(page: Page) -> proto::LinesAnswer {
     let mut answer =
-        proto::LinesAnswer { next: to_place(page.next), skipped: page.skipped, copies, ..Default::default() };
+        proto::LinesAnswer { next: to_place(page.next), skipped: page.skipped, ..Default::default() };
     let (mut bytes, mut last) = (0, None);
     for (place, line) in page.places.into_iter().zip(page.lines) {
         if bytes > FULL_BYTES {
@@ -201,8 +201,8 @@ pub(super) fn from_words(by: &[String]) -> Result<Vec<Dimension>, Malformed> {
 /// The parts of an answer, at least one, each within a message.
 pub(super) type SumsStream = stream::Iter<std::vec::IntoIter<Result<proto::SumsPart, Status>>>;
 
-pub(super) fn to_parts(sums: Vec<Sum>, copies: Vec<u64>) -> SumsStream {
-    let (mut parts, mut part) = (Vec::new(), proto::SumsPart { copies, ..Default::default() });
+pub(super) fn to_parts(sums: Vec<Sum>) -> SumsStream {
+    let (mut parts, mut part) = (Vec::new(), proto::SumsPart::default());
     let mut bytes = 0;
     for sum in sums {
         if bytes > FULL_BYTES {
@@ -299,7 +299,7 @@ mod tests {
             let lines: Vec<_> = (0..count).map(|call| line(call, text)).collect();
             let places: Vec<_> = (0..count).map(|at| Cursor::at(5000 - at as u64)).collect();
             let page = Page { lines, places, next: Some(Cursor::at(3)), skipped: 9 };
-            let sent = to_lines(page.clone(), vec![7]);
+            let sent = to_lines(page.clone());
             assert!(sent.encoded_len() <= MESSAGE_BYTES_MAX, "{}", sent.encoded_len());
             let came = from_lines(sent).unwrap();
             assert!(came.lines.len() >= arrives, "{} of {count}", came.lines.len());
@@ -318,7 +318,7 @@ mod tests {
         let sums: Vec<_> = (0..GROUPS_MAX)
             .map(|at| Sum { group: group(at), reported: totals(at as u64), estimated: totals(1) })
             .collect();
-        let parts: Vec<_> = to_parts(sums.clone(), vec![3]).collect().await;
+        let parts: Vec<_> = to_parts(sums.clone()).collect().await;
         assert!(parts.len() > 2, "{}", parts.len());
         let mut came = Vec::new();
         for part in parts {
@@ -327,10 +327,10 @@ mod tests {
             from_part(part, 2, &mut came).unwrap();
         }
         assert_eq!(came, sums);
-        let more = proto::SumsPart { sums: vec![proto::Sum::default()], ..Default::default() };
+        let more = proto::SumsPart { sums: vec![proto::Sum::default()] };
         assert!(from_part(more.clone(), 0, &mut came).is_err(), "one more than there may be");
         assert!(from_part(more, 1, &mut Vec::new()).is_err(), "another group than was asked for");
-        assert_eq!(to_parts(Vec::new(), Vec::new()).count().await, 1);
+        assert_eq!(to_parts(Vec::new()).count().await, 1);
     }
 
     #[test]

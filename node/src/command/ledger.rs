@@ -82,10 +82,10 @@ pub(super) fn silent_nodes(answer: &Value) -> Vec<String> {
     named.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Says on stderr whose calls are not in what is printed.
+/// Says on stderr of whom not all is in what is printed.
 pub(super) fn tell_silent<'a>(silent: impl IntoIterator<Item = &'a String>) {
     for node in silent {
-        eprintln!("not in it: what {node} did, which does not answer");
+        eprintln!("not all of it: {node} does not answer");
     }
 }
 

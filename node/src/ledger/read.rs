@@ -74,6 +74,12 @@ impl Reader {
     }
 }
 
+/// What copies of other ledgers may come to: what the ledger of this node leaves of its largest size.
+pub(crate) fn room_for_copies(ledger: &Ledger) -> u64 {
+    let room = ledger.room();
+    room.bytes_max.saturating_sub(room.bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

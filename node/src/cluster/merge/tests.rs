@@ -105,3 +105,31 @@ fn what_is_no_cursor_is_refused() {
     let many: String = (0..200).map(|node| format!(",{node:x}:-")).collect();
     assert_eq!(format!("5{many}").parse::<Reached>(), Err(NotReached));
 }
+
+#[test]
+fn segments_of_several_holders_are_one_ledger() {
+    let page = |places: &[u64], next: Option<u64>| {
+        let line = |place: &u64| Line { end_ms: *place, ..line() };
+        Page {
+            lines: places.iter().map(line).collect(),
+            places: places.iter().map(|place| Cursor::at(*place)).collect(),
+            next: next.map(Cursor::at),
+            skipped: 1,
+        }
+    };
+    for (pages, expected) in [
+        (vec![], page(&[], None)),
+        (vec![page(&[9, 3], None), page(&[8, 1], None)], page(&[9, 8, 3, 1], None)),
+        // What lies below 5 is not known of the second.
+        (vec![page(&[9, 3], Some(3)), page(&[8, 5], Some(5))], page(&[9, 8, 5], Some(5))),
+        (vec![page(&[9, 3], None), page(&[], Some(4))], page(&[9], Some(4))),
+    ] {
+        let skipped = pages.len() as u64;
+        assert_eq!(join(pages), Page { skipped, ..expected });
+    }
+}
+
+fn line() -> Line {
+    let (_folder, ledger) = ledger(1, &[5]);
+    ledger.query(&Query::default(), None, 1).unwrap().lines.remove(0)
+}

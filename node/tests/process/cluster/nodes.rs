@@ -8,6 +8,7 @@ use std::{
     fs,
     net::{TcpListener, UdpSocket},
     os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
     thread,
 };
 use tempfile::TempDir;
@@ -75,7 +76,7 @@ impl Nodes {
     }
 
     /// Where a node keeps its data.
-    pub(crate) fn data(&self, at: usize) -> std::path::PathBuf {
+    pub(crate) fn data(&self, at: usize) -> PathBuf {
         self.folder.path().join(format!("node-{at}"))
     }
 
@@ -99,6 +100,25 @@ impl Nodes {
         self.nodes[at] = Some(self.prepare(at).start());
     }
 
+    /// Whether others have copies of all that a node has written.
+    pub(crate) fn is_copied(&self, at: usize) -> bool {
+        let others =
+            (0..self.ports.len()).filter(|other| *other != at).map(|other| self.data(other).join("copies"));
+        let copies: Vec<_> =
+            others.flat_map(|copies| files(&copies)).flat_map(|folder| files(&folder)).collect();
+        let segments = files(&self.data(at).join("ledger")).into_iter().filter(|path| is_segment(path));
+        segments.into_iter().all(|segment| {
+            let written = fs::read(&segment).unwrap();
+            let end = written.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            let copy = copies.iter().filter(|copy| copy.file_name() == segment.file_name());
+            // The header alone is not worth a copy.
+            end <= 8192
+                || copy
+                    .into_iter()
+                    .any(|copy| fs::read(copy).is_ok_and(|copy| copy.starts_with(&written[..end])))
+        })
+    }
+
     /// The value of a metric of a node.
     pub(crate) fn metric(&self, at: usize, name: &str) -> Option<f64> {
         let text = self.node(at).get("/metrics").body;
@@ -109,4 +129,13 @@ impl Nodes {
     pub(crate) fn measures(&self, at: usize, name: &str, wanted: impl Fn(f64) -> bool) {
         eventually(&format!("{name} of node {at}"), || self.metric(at, name).filter(|value| wanted(*value)));
     }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+fn is_segment(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "ledger")
 }

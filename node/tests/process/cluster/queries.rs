@@ -4,9 +4,13 @@ use crate::{
     cli_shell::Shell,
     cluster_nodes::Nodes,
     ledger::{ask, priced},
+    support::eventually,
 };
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
 use trestle_bench::mock::{Mock, Options};
 
 fn items(answer: &Value) -> &[Value] {
@@ -71,32 +75,71 @@ fn any_node_answers_for_all() {
     assert_eq!(nowhere.get("incomplete"), None, "{nowhere}");
 }
 
+/// All that node 2 has settled, as any other node tells it.
+fn check_all(nodes: &Nodes, at: usize, asked: &BTreeSet<String>) {
+    for limit in [1, 4, 100] {
+        let seen = all_pages(nodes, at, limit);
+        assert_eq!(seen.len(), asked.len(), "node {at}, pages of {limit}: {seen:?}");
+        assert_eq!(&seen.into_iter().map(|(id, _)| id).collect::<BTreeSet<_>>(), asked);
+    }
+    let usage = nodes.operator(at).done("GET /api/usage?by=key", "");
+    assert_eq!((&items(&usage)[0]["calls"], usage.get("incomplete")), (&json!(asked.len()), None), "{usage}");
+}
+
 #[test]
-fn a_node_that_is_away_is_named_and_its_lines_come_when_it_is_back() {
+fn a_node_that_is_away_is_told_by_copies_and_one_without_them_is_named() {
     let mock = Mock::start(Options::default()).unwrap();
     let mut nodes = Nodes::start(3, &priced(&mock));
-    let mut own = BTreeSet::new();
-    for at in [0, 1, 2, 0, 1, 2] {
-        own.extend(Some(ask(nodes.node(at), "web")).filter(|_| at < 2));
-    }
+    let asked: BTreeSet<_> = [0, 1, 2, 0, 1, 2, 2].map(|at| ask(nodes.node(at), "web")).into();
+    eventually("copies of all", || [0, 1, 2].iter().all(|at| nodes.is_copied(*at)).then_some(()));
+    // A copy is not asked for a node that answers.
+    check_all(&nodes, 0, &asked);
     nodes.kill(2);
+    check_all(&nodes, 0, &asked);
+    check_all(&nodes, 1, &asked);
     let ledger = nodes.operator(0).done("GET /api/ledger", "");
-    assert_eq!(ledger["incomplete"], json!(["node-2"]), "{ledger}");
-    let seen: BTreeSet<_> =
-        items(&ledger).iter().map(|line| line["request_id"].as_str().unwrap().to_owned()).collect();
-    assert_eq!((seen, items(&ledger).len(), ledger.get("next")), (own, 4, None), "{ledger}");
-    let usage = nodes.operator(1).done("GET /api/usage", "");
-    assert_eq!((&usage["incomplete"], &items(&usage)[0]["calls"]), (&json!(["node-2"]), &json!(4)));
+    assert_eq!(items(&ledger)[0]["node"], "node-2", "{ledger}");
     let nowhere = nodes.operator(1).refused(404, &format!("GET /api/requests/{:032x}/trace", 7), "");
     assert_eq!(nowhere["incomplete"], json!(["node-2"]), "{nowhere}");
-    let shell = Shell::of(nodes.node(1));
+
+    // The one that is left has a part of what they did.
+    nodes.kill(1);
+    let usage = nodes.operator(0).done("GET /api/usage", "");
+    assert_eq!(usage["incomplete"], json!(["node-1", "node-2"]), "{usage}");
+    let shell = Shell::of(nodes.node(0));
     for command in ["ledger", "usage"] {
         let ran = shell.run(&[command]);
-        assert_eq!(ran.stderr, "not in it: what node-2 did, which does not answer\n");
+        let of = |node| format!("not all of it: {node} does not answer\n");
+        assert_eq!(ran.stderr, of("node-1") + &of("node-2"));
         ran.ok();
     }
+    nodes.revive(1);
     nodes.revive(2);
-    assert_eq!(all_pages(&nodes, 2, 4).len(), 6);
-    assert_eq!(all_pages(&nodes, 0, 4).len(), 6);
+    for at in 0..3 {
+        check_all(&nodes, at, &asked);
+    }
     assert_eq!(shell.run(&["ledger"]).stderr, "");
+}
+
+#[test]
+fn a_node_that_lost_its_disk_is_told_by_copies_for_good() {
+    let mock = Mock::start(Options::default()).unwrap();
+    let mut nodes = Nodes::start(3, &priced(&mock));
+    let mut asked: BTreeSet<_> = [0, 1, 2, 2].map(|at| ask(nodes.node(at), "web")).into();
+    eventually("copies of all", || [0, 1, 2].iter().all(|at| nodes.is_copied(*at)).then_some(()));
+    nodes.kill(2);
+    fs::remove_dir_all(nodes.data(2)).unwrap();
+    // Another node of the same name, which replaces it.
+    nodes.revive(2);
+    asked.insert(ask(nodes.node(2), "web"));
+    for at in 0..3 {
+        eventually("the one of before to be removed", || {
+            let usage = nodes.operator(at).done("GET /api/usage", "");
+            (usage.get("incomplete").is_none() && items(&usage)[0]["calls"] == asked.len()).then_some(())
+        });
+        check_all(&nodes, at, &asked);
+    }
+    nodes.measures(2, "trestle_ledger_copy_lag_bytes", |bytes| bytes == 0.0);
+    let kept = [0, 1, 2].map(|at| nodes.metric(at, "trestle_ledger_copies_bytes").unwrap());
+    assert!(kept.iter().sum::<f64>() > 0.0, "{kept:?}");
 }
