@@ -146,19 +146,36 @@ async fn serve(
     tokio::spawn(end_at_once(stop));
     accepting.await?;
     tokio::join!(node.step_down(STEP_DOWN), drained(&front, settings.drain));
-    let stopped = tokio::task::spawn_blocking(move || gateway.stop());
-    match tokio::time::timeout(LOG_FLUSH, stopped).await {
-        Ok(stopped) => stopped?,
-        Err(_) => tracing::warn!("nobody takes the request log from stdout: its last lines are lost"),
-    }
-    tokio::task::spawn_blocking(move || keeper.stop()).await?;
-    if let Some(copier) = copier {
-        copier.flush(HAND_OVER).await;
-    }
-    node.hand_over(HAND_OVER).await;
+    Ending { gateway, keeper, copier, node }.end().await?;
     control.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// What ends once no request runs any more.
+struct Ending {
+    gateway: Gateway,
+    keeper: ledger::Keeper,
+    copier: Option<cluster::Copier>,
+    node: Cluster,
+}
+
+impl Ending {
+    /// Puts on the disk what was written, and tells others what they should know.
+    async fn end(self) -> anyhow::Result<()> {
+        let Self { gateway, keeper, copier, node } = self;
+        let stopped = tokio::task::spawn_blocking(move || gateway.stop());
+        match tokio::time::timeout(LOG_FLUSH, stopped).await {
+            Ok(stopped) => stopped?,
+            Err(_) => tracing::warn!("nobody takes the request log from stdout: its last lines are lost"),
+        }
+        tokio::task::spawn_blocking(move || keeper.stop()).await?;
+        if let Some(copier) = copier {
+            copier.flush(HAND_OVER).await;
+        }
+        node.hand_over(HAND_OVER).await;
+        Ok(())
+    }
 }
 
 /// Starts the gateway, and what tends to its ledger.
