@@ -11,6 +11,7 @@ use crate::{
 };
 use anyhow::Context;
 use std::{
+    io,
     net::SocketAddr,
     process,
     sync::{Arc, atomic::AtomicUsize},
@@ -91,16 +92,10 @@ async fn serve(
         }
     }
     let (control, first) = begin.take_up(node.consensus().clone()).await?;
-    let url = url(if tls.is_some() { "https" } else { "http" }, listener.local_addr()?);
-    let admin_url = match &admin_listener {
-        Some(listener) => self::url("http", listener.local_addr()?),
-        None => url.clone(),
-    };
     let snapshot = control.snapshot();
-    let mut providers: Vec<_> = snapshot.providers.keys().map(ToString::to_string).collect();
-    providers.retain(|name| name != "mock");
-    providers.sort();
-    let bound = Bound { url, admin_url, providers, first };
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let (url, admin_url) = urls(scheme, &listener, admin_listener.as_ref())?;
+    let bound = Bound { url, admin_url, providers: providers(&snapshot), first };
 
     let (gateway, keeper) = start(&settings, snapshot, (opened, cells))?;
     answers.serves(gateway.clone());
@@ -233,6 +228,24 @@ async fn bind(address: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
         ),
         _ => anyhow::anyhow!("cannot listen on {address} ({flag}): {error}"),
     })
+}
+
+/// How clients and operators reach it.
+fn urls(scheme: &str, clients: &TcpListener, admin: Option<&TcpListener>) -> io::Result<(String, String)> {
+    let clients = url(scheme, clients.local_addr()?);
+    let admin = match admin {
+        Some(listener) => url("http", listener.local_addr()?),
+        None => clients.clone(),
+    };
+    Ok((clients, admin))
+}
+
+/// Providers beside the mock.
+fn providers(snapshot: &Snapshot) -> Vec<String> {
+    let mut providers: Vec<_> = snapshot.providers.keys().map(ToString::to_string).collect();
+    providers.retain(|name| name != "mock");
+    providers.sort();
+    providers
 }
 
 /// An unspecified address is reached by loopback.
