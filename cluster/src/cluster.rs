@@ -2,8 +2,9 @@
 
 use crate::{
     ClusterError, Consensus, Exchange, ExchangeCounts, ExchangeSettings, Facts, Founding, GossipCounts,
-    Identity, Members, Membership, MembershipError, MembershipSettings, MeshWay, NodeId, OpenError, Prepared,
-    Secrets, Server, ServerError, SetAside, SystemClock, Tcp, Tls, TlsError, Udp, mesh::Channels,
+    Health, Identity, MemberStatus, Members, Membership, MembershipError, MembershipSettings, MeshWay,
+    NodeId, OpenError, Prepared, Secrets, Server, ServerError, SetAside, SystemClock, Tcp, Tls, TlsError,
+    Udp, mesh::Channels,
 };
 use std::{
     net::{IpAddr, SocketAddr},
@@ -25,6 +26,8 @@ const PULL: Duration = Duration::from_secs(2);
 const LEADERLESS: Duration = Duration::from_secs(60);
 /// One try to catch up; then the reason for waiting is told.
 const CATCH_UP: Duration = Duration::from_secs(10);
+/// A node that has come in the place of another waits so long until that one has gone.
+const REPLACED: Duration = Duration::from_secs(30);
 
 /// How a node is reached by others, and finds them.
 #[derive(Clone)]
@@ -126,6 +129,7 @@ struct Mesh {
     exchange: Exchange,
     channels: Channels,
     facts: Mutex<Facts>,
+    name: String,
     expect: u32,
     stop: watch::Sender<bool>,
     /// They end with it.
@@ -205,6 +209,7 @@ impl Cluster {
             exchange,
             channels,
             facts: Mutex::new(facts),
+            name: settings.name.clone(),
             expect: settings.expect,
             stop,
             _tasks: tasks,
@@ -241,10 +246,28 @@ impl Cluster {
             }
             tracing::info!("waiting for a leader, and for what it has");
         }
+        let replaced = tokio::time::timeout(REPLACED, self.replaced(&mesh.name)).await;
+        replaced.unwrap_or_else(|_| {
+            tracing::warn!("this node has come in the place of another of its name, which is still a member");
+            Ok(())
+        })?;
         if let Some(pulled) = mesh.exchange.pull(PULL).await {
             tracing::debug!(from = pulled.from, cells = pulled.cells, "counters were pulled");
         }
         Ok(())
+    }
+
+    /// Waits until no other member has this node's name. Who restarts nodes one by one takes the next once this one is ready:
+    /// as long as the one before it has the vote, that could be one too many.
+    async fn replaced(&self, name: &str) -> Result<(), ClusterError> {
+        loop {
+            let status = self.consensus.status().await?;
+            let named = |member: &MemberStatus| member.node != status.node && member.name == name;
+            if name.is_empty() || !status.members.iter().any(named) {
+                return Ok(());
+            }
+            tokio::time::sleep(FILLED).await;
+        }
     }
 
     /// The replicated entities.
@@ -307,6 +330,20 @@ impl Cluster {
             (facts.ready, facts.leaving) = (standing.ready, standing.leaving);
             (facts.load, facts.revision) = (standing.load, standing.revision);
         });
+    }
+
+    /// What live peers have seen of routes, opaque here.
+    pub fn health(&self) -> Arc<Health> {
+        self.mesh.as_ref().map(|mesh| mesh.membership.health().borrow().clone()).unwrap_or_default()
+    }
+
+    /// Says what this node has seen of routes: at most 16 texts of 1 KiB. More are not taken.
+    pub fn publish_health(&self, texts: Vec<String>) {
+        if let Some(mesh) = &self.mesh
+            && let Err(error) = mesh.membership.publish_health(texts)
+        {
+            tracing::warn!("{error}");
+        }
     }
 
     fn say(&self, mesh: &Mesh, change: impl FnOnce(&mut Facts)) {
@@ -422,7 +459,10 @@ fn live_peers(
                 .borrow_and_update()
                 .live()
                 .filter(|peer| {
-                    peer.node != identity.node() && cluster.is_some() && peer.facts.cluster == cluster
+                    peer.node != identity.node()
+                        && cluster.is_some()
+                        && !peer.facts.leaving
+                        && peer.facts.cluster == cluster
                 })
                 .map(|peer| (peer.node, peer.facts.address.clone()))
                 .collect();

@@ -11,7 +11,6 @@ use crate::{
 };
 use anyhow::Context;
 use std::{
-    io,
     net::SocketAddr,
     process,
     sync::{Arc, atomic::AtomicUsize},
@@ -84,19 +83,15 @@ async fn serve(
     };
     let cluster::Joined { cluster: node, opened, cells, answers, gather, copier } =
         cluster::join(&settings, &begin.folder).await?;
-    tokio::select! {
-        joined = async { node.joined().await?; node.filled().await } => joined?,
-        () = stop.told() => {
-            tracing::info!("stopped before there was a cluster to serve for");
-            return Ok(());
-        }
+    let probed = admin_listener.as_ref().or(tls.is_none().then_some(&listener));
+    if !entered(&node, &mut stop, probed).await? {
+        tracing::info!("stopped before there was a cluster to serve for");
+        return Ok(());
     }
     let (control, first) = begin.take_up(node.consensus().clone()).await?;
     let snapshot = control.snapshot();
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    let (url, admin_url) = urls(scheme, &listener, admin_listener.as_ref())?;
-    let bound = Bound { url, admin_url, providers: providers(&snapshot), first };
-
+    let urls = (url(if tls.is_some() { "https" } else { "http" }, listener.local_addr()?), &admin_listener);
+    let bound = bound(urls, &snapshot, first)?;
     let (gateway, keeper) = start(&settings, snapshot, (opened, cells))?;
     answers.serves(gateway.clone());
     control.drive(gateway.clone());
@@ -104,17 +99,14 @@ async fn serve(
     let reload = Reload::install(control.clone(), tls.clone())?;
     let (drain, draining) = watch::channel(false);
     let health = Health::new(gateway.clone(), draining.clone());
-    let admin = Admin::new(recorder, gateway.clone(), health.clone(), control.clone(), gather);
+    let place = admin::Place { cluster: node.clone(), folder: settings.data_dir.clone() };
+    let admin = Admin::new(recorder, gateway.clone(), health.clone(), (control.clone(), gather, place));
     let front = Arc::new(Front {
         gateway: gateway.clone(),
         tls,
         admin: admin_listener.is_none().then(|| admin.clone()),
         health,
-        limits: Limits {
-            head: settings.head_timeout,
-            idle: settings.idle_timeout,
-            connections_max: settings.connections_max,
-        },
+        limits: limits(&settings),
         draining,
         open: AtomicUsize::new(0),
     });
@@ -141,35 +133,67 @@ async fn serve(
     tokio::spawn(end_at_once(stop));
     accepting.await?;
     tokio::join!(node.step_down(STEP_DOWN), drained(&front, settings.drain));
-    Ending { gateway, keeper, copier, node }.end().await?;
+    end(gateway, keeper).await?;
+    if let Some(copier) = copier {
+        copier.flush(HAND_OVER).await;
+    }
+    node.hand_over(HAND_OVER).await;
     control.close().await;
     tracing::info!("stopped");
     Ok(())
 }
 
-/// What ends once no request runs any more.
-struct Ending {
-    gateway: Gateway,
-    keeper: ledger::Keeper,
-    copier: Option<cluster::Copier>,
-    node: Cluster,
+/// What is known once the node serves.
+fn bound(
+    (url, admin): (String, &Option<TcpListener>),
+    snapshot: &Snapshot,
+    first: bool,
+) -> anyhow::Result<Bound> {
+    let admin_url = match admin {
+        Some(listener) => self::url("http", listener.local_addr()?),
+        None => url.clone(),
+    };
+    let mut providers: Vec<_> = snapshot.providers.keys().map(ToString::to_string).collect();
+    providers.retain(|name| name != "mock");
+    providers.sort();
+    Ok(Bound { url, admin_url, providers, first })
 }
 
-impl Ending {
-    /// Puts on the disk what was written, and tells others what they should know.
-    async fn end(self) -> anyhow::Result<()> {
-        let Self { gateway, keeper, copier, node } = self;
-        let stopped = tokio::task::spawn_blocking(move || gateway.stop());
-        match tokio::time::timeout(LOG_FLUSH, stopped).await {
-            Ok(stopped) => stopped?,
-            Err(_) => tracing::warn!("nobody takes the request log from stdout: its last lines are lost"),
+/// Waits until this node is one of its cluster, and answers probes meanwhile; not if it is told to stop before.
+async fn entered(node: &Cluster, stop: &mut Stop, probed: Option<&TcpListener>) -> anyhow::Result<bool> {
+    let joining = async {
+        node.joined().await?;
+        node.filled().await
+    };
+    let probing = async {
+        match probed {
+            Some(listener) => serve::wait(listener).await,
+            None => std::future::pending().await,
         }
-        tokio::task::spawn_blocking(move || keeper.stop()).await?;
-        if let Some(copier) = copier {
-            copier.flush(HAND_OVER).await;
-        }
-        node.hand_over(HAND_OVER).await;
-        Ok(())
+    };
+    tokio::select! {
+        joined = joining => joined.map(|()| true).map_err(Into::into),
+        () = probing => Ok(false),
+        () = stop.told() => Ok(false),
+    }
+}
+
+/// After the last request: the log and the ledger are written to their ends.
+async fn end(gateway: Gateway, keeper: ledger::Keeper) -> anyhow::Result<()> {
+    let stopped = tokio::task::spawn_blocking(move || gateway.stop());
+    match tokio::time::timeout(LOG_FLUSH, stopped).await {
+        Ok(stopped) => stopped?,
+        Err(_) => tracing::warn!("nobody takes the request log from stdout: its last lines are lost"),
+    }
+    tokio::task::spawn_blocking(move || keeper.stop()).await?;
+    Ok(())
+}
+
+fn limits(settings: &Settings) -> Limits {
+    Limits {
+        head: settings.head_timeout,
+        idle: settings.idle_timeout,
+        connections_max: settings.connections_max,
     }
 }
 
@@ -228,24 +252,6 @@ async fn bind(address: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
         ),
         _ => anyhow::anyhow!("cannot listen on {address} ({flag}): {error}"),
     })
-}
-
-/// How clients and operators reach it.
-fn urls(scheme: &str, clients: &TcpListener, admin: Option<&TcpListener>) -> io::Result<(String, String)> {
-    let clients = url(scheme, clients.local_addr()?);
-    let admin = match admin {
-        Some(listener) => url("http", listener.local_addr()?),
-        None => clients.clone(),
-    };
-    Ok((clients, admin))
-}
-
-/// Providers beside the mock.
-fn providers(snapshot: &Snapshot) -> Vec<String> {
-    let mut providers: Vec<_> = snapshot.providers.keys().map(ToString::to_string).collect();
-    providers.retain(|name| name != "mock");
-    providers.sort();
-    providers
 }
 
 /// An unspecified address is reached by loopback.

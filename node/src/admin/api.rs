@@ -1,9 +1,9 @@
 //! The routes of the admin API. Those that are described and those that are served are the same ones.
 
 use super::{
-    Problem, audit,
+    Place, Problem, audit,
     body::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX},
-    document, dry_run, entities, keys, ledger, limits,
+    cluster, document, dry_run, entities, keys, ledger, limits,
     openapi::{self, Base},
     requests, revisions, tokens, usage,
 };
@@ -26,6 +26,7 @@ pub(super) struct Sources {
     pub(super) control: Control,
     pub(super) gateway: Gateway,
     pub(super) gather: Gather,
+    pub(super) place: Place,
 }
 
 impl FromRef<Sources> for Control {
@@ -43,6 +44,12 @@ impl FromRef<Sources> for Gateway {
 impl FromRef<Sources> for Gather {
     fn from_ref(sources: &Sources) -> Self {
         sources.gather.clone()
+    }
+}
+
+impl FromRef<Sources> for Place {
+    fn from_ref(sources: &Sources) -> Self {
+        sources.place.clone()
     }
 }
 
@@ -71,6 +78,11 @@ fn routes() -> OpenApiRouter<Sources> {
         .routes(routes!(usage::sums))
         .routes(routes!(limits::list))
         .routes(routes!(dry_run::ask))
+        .routes(routes!(cluster::get))
+        .routes(routes!(cluster::remove))
+        .routes(routes!(cluster::step_down))
+        .routes(routes!(cluster::snapshot))
+        .routes(routes!(cluster::backup))
         .routes(routes!(tokens::list, tokens::create))
         .routes(routes!(tokens::revoke))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX));

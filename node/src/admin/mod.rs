@@ -14,6 +14,8 @@ use problem::Problem;
 
 // The admin API, one file a resource.
 mod audit;
+mod cluster;
+pub(crate) use cluster::Place;
 mod document;
 mod dry_run;
 mod entities;

@@ -1,6 +1,9 @@
 //! The admin router, and how requests of the other listener reach it.
 
-use super::api::{self, Sources as ApiSources};
+use super::{
+    Place,
+    api::{self, Sources as ApiSources},
+};
 use crate::{admin::Health, cluster::Gather, control::Control};
 use axum::{
     Extension, Router,
@@ -45,15 +48,15 @@ impl Admin {
         recorder: PrometheusHandle,
         gateway: Gateway,
         health: Health,
-        control: Control,
-        gather: Gather,
+        of: (Control, Gather, Place),
     ) -> Self {
+        let (control, gather, place) = of;
         let router = Router::new()
             .route("/healthz", get(probe))
             .route("/readyz", get(probe))
             .route("/metrics", get(metrics))
             .with_state(Sources { recorder, gateway: gateway.clone(), health });
-        let router = router.merge(api::router(ApiSources { control, gateway, gather }));
+        let router = router.merge(api::router(ApiSources { control, gateway, gather, place }));
         Self { router, runtime: Handle::current() }
     }
 

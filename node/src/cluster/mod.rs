@@ -3,6 +3,8 @@
 mod join;
 pub(crate) use join::{Joined, join};
 
+mod cooldowns;
+mod measure;
 mod standing;
 pub(crate) use standing::tell;
 
@@ -17,8 +19,6 @@ mod stand_in;
 
 // Each has copies of what others wrote.
 mod copy;
-pub(crate) use copy::Copier;
-
 mod keep;
 mod place;
 

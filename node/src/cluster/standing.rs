@@ -1,5 +1,7 @@
-//! What a node says of itself to the others, as it changes.
+//! What a node says of itself to the others, as it changes; and what is measured of the cluster.
 
+use super::{cooldowns, measure};
+use crate::ledger::now_ms;
 use std::{net::SocketAddr, time::Duration};
 use tokio::{sync::watch, time::timeout};
 use trestle_cluster::{Cluster, Standing};
@@ -8,7 +10,7 @@ use trestle_gateway::Gateway;
 /// How often it is looked at.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// Says how the node stands, until it has said that it leaves.
+/// Says how the node stands, until it has said that it leaves, and measures.
 pub(crate) async fn tell(
     cluster: Cluster,
     gateway: Gateway,
@@ -16,6 +18,7 @@ pub(crate) async fn tell(
     http: Option<SocketAddr>,
 ) {
     let http = http.map(|address| address.to_string()).unwrap_or_default();
+    measure::describe();
     loop {
         let leaving = *draining.borrow_and_update();
         let revision = gateway.snapshot().revision;
@@ -30,7 +33,19 @@ pub(crate) async fn tell(
         if leaving {
             return;
         }
+        share_cooldowns(&cluster, &gateway);
+        measure::look(&cluster).await;
         // Sooner where it leaves.
         let _ = timeout(EVERY, draining.changed()).await;
     }
+}
+
+/// Keys of providers that one node has found to be out need not be tried by the others.
+fn share_cooldowns(cluster: &Cluster, gateway: &Gateway) {
+    let now_ms = now_ms();
+    for texts in cluster.health().values() {
+        let told: Vec<_> = texts.iter().flat_map(|text| cooldowns::read(text)).collect();
+        gateway.keep_out(&told, now_ms);
+    }
+    cluster.publish_health(cooldowns::write(&gateway.cooldowns(now_ms)));
 }

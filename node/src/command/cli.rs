@@ -1,7 +1,7 @@
 //! The command line itself: which commands there are.
 
 use super::{
-    admin_token, audit, check, completions, dev, document, dry_run,
+    admin_token, audit, check, cluster, completions, dev, document, dry_run,
     failure::{Done, Failure},
     import, keys, ledger, limits, revisions, schema, serve, usage,
 };
@@ -25,6 +25,7 @@ Examples:
   KEY=$(trestle keys create web)               a key, of a running node
   trestle document edit                        the document of a running node
   trestle usage --by team,model                what this month's calls come to
+  trestle cluster members                      the nodes that serve as one
 
 Commands that ask a node find it by --url, TRESTLE_URL or a profile, and send the admin token of
 TRESTLE_ADMIN_TOKEN, of --token-file or of the profile. ~/.config/trestle/config.toml:
@@ -51,6 +52,7 @@ enum Command {
     Ledger(ledger::Ledger),
     Usage(usage::Usage),
     Limits(limits::Limits),
+    Cluster(cluster::Cluster),
     AdminToken(admin_token::AdminToken),
     DryRun(dry_run::DryRun),
     Completions(completions::Completions),
@@ -72,6 +74,7 @@ impl Cli {
             Command::Ledger(ledger) => ledger.run(),
             Command::Usage(usage) => usage.run(),
             Command::Limits(limits) => limits.run(),
+            Command::Cluster(cluster) => cluster.run(),
             Command::AdminToken(token) => token.run(),
             Command::DryRun(dry_run) => dry_run.run(),
             Command::Completions(completions) => completions.run(),

@@ -11,7 +11,7 @@ use http::{HeaderMap, Method, Request, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, fs::File, os::unix::fs::OpenOptionsExt, path::Path, time::Duration};
 use ureq::{
     Agent,
     tls::{PemItem, RootCerts, TlsConfig, parse_pem},
@@ -120,6 +120,41 @@ impl Client {
         })
     }
 
+    /// Saves an answer in a file that is not there yet; how many bytes it has.
+    pub(super) fn save(&self, path: &str, file: &Path) -> Result<u64, Failure> {
+        let shown = file.display();
+        let mut options = File::options();
+        let out = options.write(true).create_new(true).mode(0o600).open(file);
+        let mut out = out.with_context(|| format!("cannot make {shown}"))?;
+        let saved = self.save_into(path, &mut out).and_then(|bytes| {
+            out.sync_all().with_context(|| format!("cannot write {shown}"))?;
+            Ok(bytes)
+        });
+        if saved.is_err() {
+            let _ = std::fs::remove_file(file);
+        }
+        saved
+    }
+
+    fn save_into(&self, path: &str, out: &mut File) -> Result<u64, Failure> {
+        let Target { url, token, .. } = &self.target;
+        let request =
+            Request::get(format!("{url}{path}")).header(header::AUTHORIZATION, format!("Bearer {token}"));
+        let request = request.body(()).map_err(anyhow::Error::from)?;
+        let answer = self.agent.run(request).map_err(|error| self.unreachable(&error, &Method::GET))?;
+        let (head, body) = answer.into_parts();
+        if !head.status.is_success() {
+            let text = body.into_with_config().limit(ANSWER_BYTES_MAX).read_to_string().unwrap_or_default();
+            let refusal = is_problem(&head.headers).then(|| serde_json::from_str::<Refusal>(&text).ok());
+            return Err(match refusal.flatten() {
+                Some(refusal) => Failure::Refused(refusal),
+                None => Failure::NoNode(format!("{url} answers {}", head.status.as_u16())),
+            });
+        }
+        let copied = std::io::copy(&mut body.into_reader(), out);
+        Ok(copied.context("the answer was cut off, or cannot be written")?)
+    }
+
     fn unreachable(&self, error: &ureq::Error, method: &Method) -> Failure {
         let url = &self.target.url;
         let mut text = match error {
@@ -180,7 +215,7 @@ fn is_problem(headers: &HeaderMap) -> bool {
     headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/problem+json")
 }
 
-fn roots(path: &std::path::Path) -> anyhow::Result<RootCerts> {
+fn roots(path: &Path) -> anyhow::Result<RootCerts> {
     let pem = std::fs::read(path)?;
     let items = parse_pem(&pem).collect::<Result<Vec<_>, _>>()?;
     let certificates: Vec<_> = items

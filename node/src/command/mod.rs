@@ -18,6 +18,7 @@ mod start;
 // Commands that ask a running node.
 mod admin_token;
 mod audit;
+mod cluster;
 mod document;
 mod dry_run;
 mod edit;
