@@ -113,7 +113,7 @@ pub struct Census {
     pub own: String,
     /// The others, in the order of their numbers; nobody where there is no mesh.
     pub others: Vec<Other>,
-    /// Nodes that were removed for good, the latest last.
+    /// Nodes that were removed for good, the latest last; none of them is among the others.
     pub retired: Vec<NodeId>,
 }
 
@@ -305,7 +305,11 @@ impl Cluster {
             }
         });
         let name = mesh.facts.lock().unwrap_or_else(PoisonError::into_inner).name.clone();
-        Ok(Census { own: named(own, name), others: others.collect(), retired: status.retired })
+        let others: Vec<_> = others.collect();
+        // One is removed in two steps: while it is still a member it is that alone.
+        let is_member = |node: &NodeId| others.iter().any(|other| other.node == *node);
+        let retired = status.retired.into_iter().filter(|node| !is_member(node)).collect();
+        Ok(Census { own: named(own, name), others, retired })
     }
 
     /// What became of gossip's datagrams.

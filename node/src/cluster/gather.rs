@@ -198,6 +198,14 @@ impl Gather {
         Ok(Gathered { all: sums.into_values().collect(), incomplete: of_copies.incomplete })
     }
 
+    /// Names of members that do not tell what they count: nobody is asked for it, they tell it all the time.
+    pub(crate) async fn unheard(&self) -> Result<Vec<String>, Ungathered> {
+        let Some(counts) = self.cluster.exchange_counts() else { return Ok(Vec::new()) };
+        let is_heard = |node| counts.peers.iter().any(|peer| peer.connected && peer.node == node);
+        let others = self.cluster.census().await?.others.into_iter();
+        Ok(others.filter(|other| !is_heard(other.node)).map(|other| other.name).collect())
+    }
+
     /// Why a request went as it did, as JSON, from whichever node has it. There are no copies of that.
     pub(crate) async fn trace(&self, id: u128) -> Result<Gathered<Option<Vec<u8>>>, Ungathered> {
         let own = self.answers.trace(id);

@@ -6,6 +6,7 @@ use super::{
     filter::Filter,
     print,
     remote::Remote,
+    silent::{silent_nodes, tell_silent},
     table::{Table, time},
 };
 use serde::Deserialize;
@@ -73,19 +74,6 @@ impl Tokens {
         let output = [self.output, self.reasoning, self.audio_out, self.image_out];
         let sum = |sum: u64, count| sum.saturating_add(count);
         [input.fold(0, sum), output.into_iter().fold(0, sum)].map(|sum| sum.to_string())
-    }
-}
-
-/// Nodes that did not answer, by an answer of the API.
-pub(super) fn silent_nodes(answer: &Value) -> Vec<String> {
-    let named = answer.get("incomplete").and_then(Value::as_array).into_iter().flatten();
-    named.filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-/// Says on stderr of whom not all is in what is printed.
-pub(super) fn tell_silent<'a>(silent: impl IntoIterator<Item = &'a String>) {
-    for node in silent {
-        eprintln!("not all of it: {node} does not answer");
     }
 }
 

@@ -4,9 +4,10 @@ use super::{
     client::{Client, encoded},
     failure::Done,
     filter::Filter,
-    ledger::{Tokens, silent_nodes, tell_silent},
+    ledger::Tokens,
     print,
     remote::Remote,
+    silent::{silent_nodes, tell_silent},
     table::Table,
 };
 use serde::Deserialize;

@@ -19,6 +19,8 @@ use std::{
 
 /// Largest segment that is taken; no ledger makes larger ones.
 const SEGMENT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+/// A folder is called by the number of its node, in hexadecimal.
+const NODE_DIGITS: usize = 16;
 
 /// Copies of ledgers. Clones are handles of the same. All methods may wait for the disk.
 #[derive(Clone)]
@@ -105,8 +107,10 @@ impl Copies {
         };
         for entry in found.into_iter().flatten() {
             let entry = entry.map_err(refused)?;
-            let node = entry.file_name().to_str().and_then(|name| u64::from_str_radix(name, 16).ok());
-            if let Some(node) = node {
+            // What is called otherwise is none of ours.
+            let name = entry.file_name();
+            let name = name.to_str().filter(|name| name.len() == NODE_DIGITS && entry.path().is_dir());
+            if let Some(node) = name.and_then(|name| u64::from_str_radix(name, 16).ok()) {
                 origins.insert(node, Origin::open(&entry.path())?);
             }
         }
@@ -128,7 +132,7 @@ impl Copies {
         let origin = match origins.get_mut(&node) {
             Some(origin) => origin,
             None => {
-                let origin = Origin::open(&self.shared.path.join(format!("{node:016x}")))?;
+                let origin = Origin::open(&self.shared.path.join(format!("{node:0NODE_DIGITS$x}")))?;
                 origins.entry(node).or_insert(origin)
             }
         };

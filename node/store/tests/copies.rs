@@ -1,5 +1,7 @@
 //! A ledger that is copied piece by piece while it is written: what is there can be asked, each line once.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeSet;
 use trestle_store::{
     Chunk, Copies, CopyError, Dimension, Intent, Journal, Ledger, Name, Options, Outcome, Piece, Query,

@@ -19,7 +19,7 @@ pub(crate) struct Nodes {
     document: String,
     /// Of the mesh and of gossip.
     ports: Vec<(u16, u16)>,
-    /// None for one that was killed.
+    /// None for one that has ended.
     nodes: Vec<Option<Node>>,
 }
 
@@ -82,7 +82,7 @@ impl Nodes {
 
     /// One that runs.
     pub(crate) fn node(&self, at: usize) -> &Node {
-        self.nodes[at].as_ref().expect("it was killed")
+        self.nodes[at].as_ref().expect("it has ended")
     }
 
     /// Who asks a node.
@@ -93,6 +93,13 @@ impl Nodes {
     /// Ends one without a word.
     pub(crate) fn kill(&mut self, at: usize) {
         self.nodes[at] = None;
+    }
+
+    /// Tells one to stop, and waits until it has.
+    pub(crate) fn stop(&mut self, at: usize) {
+        let mut node = self.nodes[at].take().expect("it has ended");
+        node.signal("TERM");
+        assert!(node.ended().success());
     }
 
     /// Starts one that was killed.

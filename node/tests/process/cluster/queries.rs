@@ -102,12 +102,15 @@ fn a_node_that_is_away_is_told_by_copies_and_one_without_them_is_named() {
     let nowhere = nodes.operator(1).refused(404, &format!("GET /api/requests/{:032x}/trace", 7), "");
     assert_eq!(nowhere["incomplete"], json!(["node-2"]), "{nowhere}");
 
+    let limits = nodes.operator(1).done("GET /api/limits", "");
+    assert_eq!(limits["incomplete"], json!(["node-2"]), "{limits}");
+
     // The one that is left has a part of what they did.
     nodes.kill(1);
     let usage = nodes.operator(0).done("GET /api/usage", "");
     assert_eq!(usage["incomplete"], json!(["node-1", "node-2"]), "{usage}");
     let shell = Shell::of(nodes.node(0));
-    for command in ["ledger", "usage"] {
+    for command in ["ledger", "usage", "limits"] {
         let ran = shell.run(&[command]);
         let of = |node| format!("not all of it: {node} does not answer\n");
         assert_eq!(ran.stderr, of("node-1") + &of("node-2"));
@@ -119,6 +122,21 @@ fn a_node_that_is_away_is_told_by_copies_and_one_without_them_is_named() {
         check_all(&nodes, at, &asked);
     }
     assert_eq!(shell.run(&["ledger"]).stderr, "");
+    for at in 0..3 {
+        eventually("limits of all", || {
+            nodes.operator(at).done("GET /api/limits", "").get("incomplete").is_none().then_some(())
+        });
+    }
+}
+
+#[test]
+fn a_node_that_stops_leaves_all_that_it_wrote() {
+    let mock = Mock::start(Options::default()).unwrap();
+    let mut nodes = Nodes::start(3, &priced(&mock));
+    let asked: BTreeSet<_> = [0, 1, 2, 2, 2].map(|at| ask(nodes.node(at), "web")).into();
+    nodes.stop(2);
+    check_all(&nodes, 0, &asked);
+    check_all(&nodes, 1, &asked);
 }
 
 #[test]
