@@ -10,7 +10,7 @@ pub use cluster::{Cluster, JoinError, MeshSettings, Standing};
 pub use consensus::{
     BackupError, ChainError, Change, Changed, ClusterError, Consensus, Entity, Founding, MemberStatus,
     MeshWay, OpenError, Opened, Prepared, ProposeError, ReadError, Record, RecordStep, RestoreError,
-    Restored, Revision, SetAside, Status, Step, Write, chain, restore,
+    Restored, Revision, SetAside, ShareRun, Status, Step, Write, chain, restore,
 };
 pub use exchange::{
     CLOCK_OFFSET_ALERT_MS, Clock, Exchange, ExchangeCounts, ExchangeSettings, Flushed, Neighbours,
