@@ -5,6 +5,7 @@ mod consensus;
 mod exchange;
 mod membership;
 mod mesh;
+mod shares;
 
 pub use cluster::{Cluster, JoinError, MeshSettings, Standing};
 pub use consensus::{

@@ -165,6 +165,10 @@ impl Consensus {
         self.machine.revisions()
     }
 
+    pub(crate) fn is_running(&self) -> bool {
+        self.raft.metrics().borrow().running_state.is_ok()
+    }
+
     /// Waits until consensus has ended, for example because the disk failed; why.
     pub async fn ended(&self) -> String {
         let mut metrics = self.raft.metrics();

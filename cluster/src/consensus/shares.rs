@@ -13,8 +13,6 @@ use tokio::{sync::watch, time::Instant};
 use trestle_counters::{Window, WindowId};
 use trestle_proto::log::{self, command::Body};
 
-/// So many runs are kept at most. One more comes with each change of the members, for each window that strict limits have.
-const RUNS_MAX: usize = 2_000;
 /// More than a cluster may have nodes.
 const NODES_MAX: usize = 64;
 /// No window has a number above this: by the millisecond it is in 2527.
@@ -43,6 +41,9 @@ pub(super) struct Placed {
 }
 
 impl ShareRun {
+    /// So many runs are kept at most. One more comes with a change of the members, for each window that strict limits have.
+    pub const RUNS_MAX: usize = 2_000;
+
     /// Reads one that somebody proposes; what is wrong with it.
     fn proposed(run: &log::ShareRun) -> Result<Self, String> {
         let log::ShareRun { window, from, until, nodes } = run;
@@ -121,11 +122,12 @@ fn placed(kept: &[ShareRun], mut run: ShareRun, now_ms: u64) -> Result<Placed, S
             false => left.push((other, is_last && other.is_over(now_ms))),
         }
     }
-    let surplus = (left.len() + 1).saturating_sub(RUNS_MAX);
+    let surplus = (left.len() + 1).saturating_sub(ShareRun::RUNS_MAX);
     let spare: Vec<_> = left.iter().filter(|(_, spare)| *spare).take(surplus).collect();
     if spare.len() < surplus {
         return Err(format!(
-            "{RUNS_MAX} runs of shares are kept, and more are not: use fewer kinds of windows"
+            "{} runs of shares are kept, and more are not: use fewer kinds of windows",
+            ShareRun::RUNS_MAX
         ));
     }
     removed.extend(spare.into_iter().map(|(other, _)| other.key()));
@@ -241,7 +243,7 @@ mod tests {
     #[test]
     fn as_many_are_kept_as_there_may_be() {
         let rolling = |n: u64| run(Window::rolling(1_000 * (n + 1), 1).unwrap(), 0, 1, &[1]);
-        let full: Vec<_> = (0..RUNS_MAX as u64).map(rolling).collect();
+        let full: Vec<_> = (0..ShareRun::RUNS_MAX as u64).map(rolling).collect();
         let kept = |kept: &[ShareRun], next, now_ms| placed(kept, next, now_ms);
         assert!(kept(&full, rolling(5_000), 0).unwrap_err().contains("fewer kinds of windows"));
         assert!(kept(&full, run(full[7].window, 1, 2, &[1]), 0).is_ok(), "it grows");

@@ -29,7 +29,7 @@ pub(crate) async fn join(
     let cells_max = if settings.mesh.is_some() { CELLS_MAX } else { 0 };
     let cells = Arc::new(Cells::new(own, &opened.settled, COUNTERS_MAX, cells_max));
     let (cluster, aside) = match &settings.mesh {
-        None => Cluster::alone(prepared).await?,
+        None => Cluster::alone(prepared, &cells).await?,
         Some(mesh) => Cluster::join(prepared, folder, of(mesh)?, Arc::clone(&cells)).await?,
     };
     if let Some(SetAside { folder, why }) = aside {
