@@ -156,6 +156,12 @@ impl Counter {
         }
     }
 
+    /// The share of its limit, if that is strict, that this node has to itself in the newest view; none on a node that is
+    /// alone.
+    pub fn own_share(&self) -> Option<Share> {
+        self.rights.share(self.id.window, self.newest())
+    }
+
     /// The newest window in which it has counted. It never goes back, even if the clock does.
     pub fn newest(&self) -> WindowId {
         self.cells.load().newest

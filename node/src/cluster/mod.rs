@@ -4,5 +4,8 @@ mod join;
 pub(crate) use join::join;
 
 mod measure;
+mod shares;
+pub(crate) use shares::{keep_shares, shares_settled};
+
 mod standing;
 pub(crate) use standing::tell;
