@@ -2,9 +2,9 @@
 
 use crate::{
     Clock, ClusterError, Consensus, Exchange, ExchangeCounts, ExchangeSettings, Facts, Founding,
-    GossipCounts, Identity, Members, Membership, MembershipError, MembershipSettings, MeshWay, NodeId,
-    OpenError, Prepared, Secrets, Server, ServerError, SetAside, SystemClock, Tcp, Tls, TlsError, Udp,
-    mesh::Channels, shares::OwnShares,
+    GossipCounts, Health, Identity, Members, Membership, MembershipError, MembershipSettings, MeshWay,
+    NodeId, OpenError, Prepared, Secrets, Server, ServerError, SetAside, SystemClock, Tcp, Tls, TlsError,
+    Udp, mesh::Channels, shares::OwnShares,
 };
 use std::{
     net::{IpAddr, SocketAddr},
@@ -279,6 +279,20 @@ impl Cluster {
             (facts.ready, facts.leaving) = (standing.ready, standing.leaving);
             (facts.load, facts.revision) = (standing.load, standing.revision);
         });
+    }
+
+    /// What live peers have seen of routes, opaque here.
+    pub fn health(&self) -> Arc<Health> {
+        self.mesh.as_ref().map(|mesh| mesh.membership.health().borrow().clone()).unwrap_or_default()
+    }
+
+    /// Says what this node has seen of routes: at most 16 texts of 1 KiB. More are not taken.
+    pub fn publish_health(&self, texts: Vec<String>) {
+        if let Some(mesh) = &self.mesh
+            && let Err(error) = mesh.membership.publish_health(texts)
+        {
+            tracing::warn!("{error}");
+        }
     }
 
     fn say(&self, mesh: &Mesh, change: impl FnOnce(&mut Facts)) {

@@ -82,12 +82,10 @@ async fn serve(
         None => None,
     };
     let (node, opened, cells) = cluster::join(&settings, &begin.folder).await?;
-    tokio::select! {
-        joined = async { node.joined().await?; node.filled().await } => joined?,
-        () = stop.told() => {
-            tracing::info!("stopped before there was a cluster to serve for");
-            return Ok(());
-        }
+    let probed = admin_listener.as_ref().or(tls.is_none().then_some(&listener));
+    if !entered(&node, &mut stop, probed).await? {
+        tracing::info!("stopped before there was a cluster to serve for");
+        return Ok(());
     }
     let (control, first) = begin.take_up(node.consensus().clone()).await?;
     let url = url(if tls.is_some() { "https" } else { "http" }, listener.local_addr()?);
@@ -116,11 +114,7 @@ async fn serve(
         tls,
         admin: admin_listener.is_none().then(|| admin.clone()),
         health,
-        limits: Limits {
-            head: settings.head_timeout,
-            idle: settings.idle_timeout,
-            connections_max: settings.connections_max,
-        },
+        limits: limits(&settings),
         draining,
         open: AtomicUsize::new(0),
     });
@@ -147,16 +141,49 @@ async fn serve(
     tokio::spawn(end_at_once(stop));
     accepting.await?;
     tokio::join!(node.step_down(STEP_DOWN), drained(&front, settings.drain));
+    end(gateway, keeper).await?;
+    node.hand_over(HAND_OVER).await;
+    control.close().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Waits until this node is one of its cluster, and answers probes meanwhile; not if it is told to stop before.
+async fn entered(node: &Cluster, stop: &mut Stop, probed: Option<&TcpListener>) -> anyhow::Result<bool> {
+    let joining = async {
+        node.joined().await?;
+        node.filled().await
+    };
+    let probing = async {
+        match probed {
+            Some(listener) => serve::wait(listener).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        joined = joining => joined.map(|()| true).map_err(Into::into),
+        () = probing => Ok(false),
+        () = stop.told() => Ok(false),
+    }
+}
+
+/// After the last request: the log and the ledger are written to their ends.
+async fn end(gateway: Gateway, keeper: ledger::Keeper) -> anyhow::Result<()> {
     let stopped = tokio::task::spawn_blocking(move || gateway.stop());
     match tokio::time::timeout(LOG_FLUSH, stopped).await {
         Ok(stopped) => stopped?,
         Err(_) => tracing::warn!("nobody takes the request log from stdout: its last lines are lost"),
     }
     tokio::task::spawn_blocking(move || keeper.stop()).await?;
-    node.hand_over(HAND_OVER).await;
-    control.close().await;
-    tracing::info!("stopped");
     Ok(())
+}
+
+fn limits(settings: &Settings) -> Limits {
+    Limits {
+        head: settings.head_timeout,
+        idle: settings.idle_timeout,
+        connections_max: settings.connections_max,
+    }
 }
 
 /// Starts the gateway, and what tends to its ledger and reads it.

@@ -54,6 +54,8 @@ mod http1;
 mod http2;
 #[path = "process/ledger.rs"]
 mod ledger;
+#[path = "process/nodes.rs"]
+mod nodes;
 #[path = "process/passthrough.rs"]
 mod passthrough;
 #[path = "process/realtime.rs"]

@@ -3,6 +3,7 @@
 mod join;
 pub(crate) use join::join;
 
+mod cooldowns;
 mod measure;
 mod shares;
 pub(crate) use shares::{keep_shares, shares_settled};
