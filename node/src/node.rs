@@ -102,8 +102,7 @@ async fn serve(
     let (gateway, keeper, reader) = start(&settings, snapshot, (opened, cells))?;
     control.drive(gateway.clone());
     gateway.credentials_settled(CREDENTIALS_WAIT).await;
-    tokio::spawn(cluster::keep_shares(node.clone(), gateway.clone()));
-    cluster::shares_settled(&node, &gateway).await;
+    cluster::share(&node, &gateway).await;
     let reload = Reload::install(control.clone(), tls.clone())?;
     let (drain, draining) = watch::channel(false);
     let health = Health::new(gateway.clone(), draining.clone());

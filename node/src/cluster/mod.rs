@@ -6,7 +6,7 @@ pub(crate) use join::join;
 mod cooldowns;
 mod measure;
 mod shares;
-pub(crate) use shares::{keep_shares, shares_settled};
+pub(crate) use shares::share;
 
 mod standing;
 pub(crate) use standing::tell;

@@ -10,8 +10,14 @@ use trestle_gateway::Gateway;
 const SETTLE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Has shares fixed as long as the node runs, if it leads.
-pub(crate) async fn keep_shares(cluster: Cluster, gateway: Gateway) {
+/// Has shares fixed from here on, and waits for those of what runs.
+pub(crate) async fn share(cluster: &Cluster, gateway: &Gateway) {
+    tokio::spawn(keep_shares(cluster.clone(), gateway.clone()));
+    shares_settled(cluster, gateway).await;
+}
+
+/// As long as the node runs, if it leads.
+async fn keep_shares(cluster: Cluster, gateway: Gateway) {
     let mut known = None;
     let windows = move || {
         // Where a change comes in between, its windows are there once more with the next look.
@@ -29,7 +35,7 @@ pub(crate) async fn keep_shares(cluster: Cluster, gateway: Gateway) {
 }
 
 /// Waits until it is known who spends of strict limits now: before, this node would refuse what they bind.
-pub(crate) async fn shares_settled(cluster: &Cluster, gateway: &Gateway) {
+async fn shares_settled(cluster: &Cluster, gateway: &Gateway) {
     let windows = block_in_place(|| gateway.strict_windows());
     let settled = async {
         while !cluster.shares_are_fixed(&windows, now_ms()) {
