@@ -26,6 +26,8 @@ use trestle_counters::{
 
 /// Longer than anything here takes on a busy machine.
 const LONG: Duration = Duration::from_secs(90);
+/// Long enough to add whoever is seen.
+const SEEN: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_millis(50);
 const LIMIT: u64 = 30;
 const MINUTE: Window = Window::Calendar(Calendar::Minute);
@@ -51,7 +53,7 @@ fn windows() -> Vec<Window> {
 struct Node {
     cluster: Cluster,
     cells: Arc<Cells>,
-    keeping: JoinHandle<()>,
+    keeping: Option<JoinHandle<()>>,
 }
 
 struct Nodes {
@@ -100,9 +102,16 @@ impl Nodes {
         };
         let folder = self.path(name);
         let (cluster, _) = Cluster::join(prepared, &folder, settings, cells.clone()).await.unwrap();
-        let (kept, clock) = (cluster.clone(), self.clock.clone());
-        let keeping = tokio::spawn(async move { kept.keep_shares(Arc::new(clock), windows).await });
-        self.running.insert(name, Node { cluster, cells, keeping });
+        self.running.insert(name, Node { cluster, cells, keeping: None });
+    }
+
+    /// All running nodes keep shares from here on.
+    fn keep(&mut self) {
+        for node in self.running.values_mut().filter(|node| node.keeping.is_none()) {
+            let (cluster, clock) = (node.cluster.clone(), self.clock.clone());
+            node.keeping =
+                Some(tokio::spawn(async move { cluster.keep_shares(Arc::new(clock), windows).await }));
+        }
     }
 
     async fn joined(&self) {
@@ -123,7 +132,7 @@ impl Nodes {
     /// Ends a node without a word, and takes its disk away.
     async fn wipe(&mut self, name: &str) {
         let Node { cluster, keeping, .. } = self.running.remove(name).unwrap();
-        keeping.abort();
+        keeping.inspect(JoinHandle::abort);
         cluster.consensus().clone().close().await.unwrap();
         drop(cluster);
         fs::remove_dir_all(self.path(name)).unwrap();
@@ -213,6 +222,7 @@ async fn a_strict_limit_is_never_passed_and_who_comes_later_has_its_share_in_the
     for name in ["a", "b", "c"] {
         nodes.start(name, &nothing).await;
     }
+    nodes.keep();
     nodes.joined().await;
     nodes.fixed_for(3).await;
     let third = LIMIT / 3;
@@ -223,6 +233,7 @@ async fn a_strict_limit_is_never_passed_and_who_comes_later_has_its_share_in_the
     let gone = nodes.node("b");
     nodes.wipe("b").await;
     nodes.start("b", &nothing).await;
+    nodes.keep();
     nodes.joined().await;
     assert_ne!(nodes.node("b"), gone);
     nodes.settled().await;
@@ -259,6 +270,15 @@ async fn who_was_alone_keeps_the_whole_of_what_runs() {
     for name in ["b", "c"] {
         nodes.start(name, &Settled::new(0)).await;
     }
+    // It hears of the others, and adds none: nobody has said yet which limits it may have spent of.
+    let mut seen = nodes.at("a").members().unwrap();
+    timeout(LONG, seen.wait_for(|members| members.live().count() == 3)).await.unwrap().unwrap();
+    let begun = Instant::now();
+    while begun.elapsed() < SEEN {
+        assert_eq!(nodes.at("a").consensus().status().await.unwrap().members.len(), 1);
+        sleep(AGAIN).await;
+    }
+    nodes.keep();
     nodes.joined().await;
     nodes.fixed_for(1).await;
     let runs = nodes.at("c").consensus().shares().borrow().clone();
