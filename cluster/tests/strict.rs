@@ -131,11 +131,14 @@ impl Nodes {
 
     /// Ends a node without a word, and takes its disk away.
     async fn wipe(&mut self, name: &str) {
+        self.stop(name).await;
+        fs::remove_dir_all(self.path(name)).unwrap();
+    }
+
+    async fn stop(&mut self, name: &str) {
         let Node { cluster, keeping, .. } = self.running.remove(name).unwrap();
         keeping.inspect(JoinHandle::abort);
         cluster.consensus().clone().close().await.unwrap();
-        drop(cluster);
-        fs::remove_dir_all(self.path(name)).unwrap();
     }
 
     /// Waits until the running nodes alone are members: one that was wiped is until another has taken its place.
@@ -289,4 +292,51 @@ async fn who_was_alone_keeps_the_whole_of_what_runs() {
     nodes.fixed_for(3).await;
     let third = LIMIT / 3;
     nodes.hit_all(MINUTE, &[("a", third), ("b", third), ("c", third)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_leaves_others_behind_keeps_to_its_share() {
+    let mut nodes = Nodes::new(2);
+    for name in ["a", "b"] {
+        nodes.start(name, &Settled::new(0)).await;
+    }
+    nodes.keep();
+    nodes.joined().await;
+    nodes.fixed_for(2).await;
+    // Of two one votes: it can go on without a mesh, while the other still has its share.
+    let members = nodes.at("a").consensus().status().await.unwrap().members;
+    let voter = members.iter().find(|member| member.votes).unwrap().name.clone();
+    for name in ["a", "b"] {
+        nodes.stop(name).await;
+    }
+    let prepared = opened(&nodes.path(&voter)).await;
+    let own = Actor { node: trestle_counters::NodeId(prepared.identity().node()), incarnation: 3 };
+    let cells = Cells::new(own, &Settled::new(0), 100, 0);
+    let (alone, _) = Cluster::alone(prepared, &cells).await.unwrap();
+    assert!(alone.shares_are_fixed(&windows(), BEGIN_MS));
+    assert_eq!(spend(&cells, MINUTE, BEGIN_MS, 2 * LIMIT), LIMIT / 2);
+    assert_eq!(spend(&cells, MINUTE, BEGIN_MS + LATER_MS, 2 * LIMIT), 0, "nothing is fixed there yet");
+    let clock = Hand(Arc::new(AtomicU64::new(BEGIN_MS + LATER_MS)));
+    let keeping = alone.clone();
+    tokio::spawn(async move { keeping.keep_shares(Arc::new(clock), windows).await });
+    let begun = Instant::now();
+    let mut spent = 0;
+    while spent < LIMIT / 2 {
+        assert!(begun.elapsed() < LONG, "{spent} of its share");
+        sleep(AGAIN).await;
+        spent += spend(&cells, MINUTE, BEGIN_MS + LATER_MS, 2 * LIMIT);
+    }
+    assert_eq!(spent, LIMIT / 2, "the other one is a member still");
+}
+
+/// A folder whose last handle may have been dropped a moment ago.
+async fn opened(folder: &std::path::Path) -> Prepared {
+    let begun = Instant::now();
+    loop {
+        match Prepared::open(folder).await {
+            Ok(prepared) => return prepared,
+            Err(error) => assert!(begun.elapsed() < LONG, "{error}"),
+        }
+        sleep(AGAIN).await;
+    }
 }
