@@ -2,9 +2,9 @@
 
 use crate::{
     Clock, ClusterError, Consensus, Exchange, ExchangeCounts, ExchangeSettings, Facts, Founding,
-    GossipCounts, Health, Identity, Members, Membership, MembershipError, MembershipSettings, MeshWay,
-    NodeId, OpenError, Prepared, Secrets, Server, ServerError, SetAside, SystemClock, Tcp, Tls, TlsError,
-    Udp, mesh::Channels, shares::OwnShares,
+    GossipCounts, Health, Identity, MemberStatus, Members, Membership, MembershipError, MembershipSettings,
+    MeshWay, NodeId, OpenError, Prepared, Secrets, Server, ServerError, SetAside, SystemClock, Tcp, Tls,
+    TlsError, Udp, mesh::Channels, shares::OwnShares,
 };
 use std::{
     net::{IpAddr, SocketAddr},
@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 use tokio::{net::UdpSocket, sync::watch, task::JoinSet, time::timeout};
+use tonic::service::Routes;
 use trestle_counters::{Cells, Window};
 
 /// How often the members of consensus are looked at for others who need them.
@@ -25,6 +26,8 @@ const PULL: Duration = Duration::from_secs(2);
 const LEADERLESS: Duration = Duration::from_secs(60);
 /// One try to catch up; then the reason for waiting is told.
 const CATCH_UP: Duration = Duration::from_secs(10);
+/// A node that has come in the place of another waits so long until that one has gone.
+const REPLACED: Duration = Duration::from_secs(30);
 
 /// How a node is reached by others, and finds them.
 #[derive(Clone)]
@@ -90,6 +93,30 @@ pub struct Standing {
     pub revision: u64,
 }
 
+/// Another member of the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Other {
+    /// Its number.
+    pub node: NodeId,
+    /// By which people know it: its stable name, or its number where it has none.
+    pub name: String,
+    /// Where it serves peers.
+    pub address: String,
+    /// Whether it was heard of lately. A hint.
+    pub live: bool,
+}
+
+/// Who is a member of the cluster, and who was.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Census {
+    /// The name of this node.
+    pub own: String,
+    /// The others, in the order of their numbers; nobody where there is no mesh.
+    pub others: Vec<Other>,
+    /// Nodes that were removed for good, the latest last.
+    pub retired: Vec<NodeId>,
+}
+
 /// A node in its cluster. A clone is another handle to the same.
 #[derive(Clone)]
 pub struct Cluster {
@@ -103,6 +130,7 @@ struct Mesh {
     exchange: Exchange,
     channels: Channels,
     facts: Mutex<Facts>,
+    name: String,
     expect: u32,
     stop: watch::Sender<bool>,
     /// They end with it.
@@ -123,7 +151,7 @@ impl Cluster {
     }
 
     /// Starts a node of a mesh: it is found by others and finds them from here on. Whether it is a member of a cluster is for
-    /// [`Self::joined`] to wait for. `folder` keeps what gossip needs.
+    /// [`Self::joined`] to wait for. `folder` keeps what gossip needs, `services` adds what else peers are answered.
     ///
     /// # Errors
     ///
@@ -133,6 +161,7 @@ impl Cluster {
         folder: &Path,
         settings: MeshSettings,
         cells: Arc<Cells>,
+        services: impl FnOnce(Routes) -> Routes,
     ) -> Result<(Self, Option<SetAside>), JoinError> {
         let identity = prepared.identity().clone();
         let tls = settings.tls.as_ref().map(|of| Tls::open(of, &settings.mesh_name)).transpose()?;
@@ -171,7 +200,7 @@ impl Cluster {
             ExchangeSettings { seed: identity.node(), ..ExchangeSettings::default() },
         );
         let (stop, stopped) = watch::channel(false);
-        let routes = consensus.routes().add_service(exchange.service());
+        let routes = services(consensus.routes().add_service(exchange.service()));
         tasks.spawn(server.serve(routes, identity, told(stopped.clone())));
         if let Some(tls) = tls {
             tasks.spawn(tls.watch());
@@ -189,6 +218,7 @@ impl Cluster {
             exchange,
             channels,
             facts: Mutex::new(facts),
+            name: settings.name.clone(),
             expect: settings.expect,
             stop,
             _tasks: tasks,
@@ -225,6 +255,11 @@ impl Cluster {
             }
             tracing::info!("waiting for a leader, and for what it has");
         }
+        let replaced = tokio::time::timeout(REPLACED, self.replaced(&mesh.name)).await;
+        replaced.unwrap_or_else(|_| {
+            tracing::warn!("this node has come in the place of another of its name, which is still a member");
+            Ok(())
+        })?;
         self.shares.apply();
         if let Some(pulled) = mesh.exchange.pull(PULL).await {
             tracing::debug!(from = pulled.from, cells = pulled.cells, "counters were pulled");
@@ -246,6 +281,19 @@ impl Cluster {
         self.shares.are_fixed(windows, now_ms)
     }
 
+    /// Waits until no other member has this node's name. Who restarts nodes one by one takes the next once this one is ready:
+    /// as long as the one before it has the vote, that could be one too many.
+    async fn replaced(&self, name: &str) -> Result<(), ClusterError> {
+        loop {
+            let status = self.consensus.status().await?;
+            let named = |member: &MemberStatus| member.node != status.node && member.name == name;
+            if name.is_empty() || !status.members.iter().any(named) {
+                return Ok(());
+            }
+            tokio::time::sleep(FILLED).await;
+        }
+    }
+
     /// The replicated entities.
     pub fn consensus(&self) -> &Consensus {
         &self.consensus
@@ -259,6 +307,29 @@ impl Cluster {
     /// The way to others, for services of the node.
     pub fn channels(&self) -> Option<&Channels> {
         self.mesh.as_ref().map(|mesh| &mesh.channels)
+    }
+
+    /// Who is a member, as consensus has it here.
+    ///
+    /// # Errors
+    ///
+    /// Consensus has ended.
+    pub async fn census(&self) -> Result<Census, ClusterError> {
+        let Some(mesh) = &self.mesh else { return Ok(Census::default()) };
+        let status = self.consensus.status().await?;
+        let (own, seen) = (self.consensus.node(), mesh.membership.members().borrow().clone());
+        let named = |node, name: String| if name.is_empty() { format!("{node:016x}") } else { name };
+        let others = status.members.into_iter().filter(|member| member.node != own).map(|member| {
+            let heard = seen.get(member.node);
+            Other {
+                node: member.node,
+                name: named(member.node, member.name),
+                address: heard.map_or(member.address, |heard| heard.facts.address.clone()),
+                live: heard.is_some_and(|heard| heard.live),
+            }
+        });
+        let name = mesh.facts.lock().unwrap_or_else(PoisonError::into_inner).name.clone();
+        Ok(Census { own: named(own, name), others: others.collect(), retired: status.retired })
     }
 
     /// What became of gossip's datagrams.

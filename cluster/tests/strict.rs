@@ -101,7 +101,8 @@ impl Nodes {
             build: String::new(),
         };
         let folder = self.path(name);
-        let (cluster, _) = Cluster::join(prepared, &folder, settings, cells.clone()).await.unwrap();
+        let (cluster, _) =
+            Cluster::join(prepared, &folder, settings, cells.clone(), |routes| routes).await.unwrap();
         self.running.insert(name, Node { cluster, cells, keeping: None });
     }
 

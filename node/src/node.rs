@@ -81,25 +81,19 @@ async fn serve(
         Some(address) => Some(bind(address, "--admin-listen").await?),
         None => None,
     };
-    let (node, opened, cells) = cluster::join(&settings, &begin.folder).await?;
+    let cluster::Joined { cluster: node, opened, cells, answers, gather, copier } =
+        cluster::join(&settings, &begin.folder).await?;
     let probed = admin_listener.as_ref().or(tls.is_none().then_some(&listener));
     if !entered(&node, &mut stop, probed).await? {
         tracing::info!("stopped before there was a cluster to serve for");
         return Ok(());
     }
     let (control, first) = begin.take_up(node.consensus().clone()).await?;
-    let url = url(if tls.is_some() { "https" } else { "http" }, listener.local_addr()?);
-    let admin_url = match &admin_listener {
-        Some(listener) => self::url("http", listener.local_addr()?),
-        None => url.clone(),
-    };
     let snapshot = control.snapshot();
-    let mut providers: Vec<_> = snapshot.providers.keys().map(ToString::to_string).collect();
-    providers.retain(|name| name != "mock");
-    providers.sort();
-    let bound = Bound { url, admin_url, providers, first };
-
-    let (gateway, keeper, reader) = start(&settings, snapshot, (opened, cells))?;
+    let urls = (url(if tls.is_some() { "https" } else { "http" }, listener.local_addr()?), &admin_listener);
+    let bound = bound(urls, &snapshot, first)?;
+    let (gateway, keeper) = start(&settings, snapshot, (opened, cells))?;
+    answers.serves(gateway.clone());
     control.drive(gateway.clone());
     gateway.credentials_settled(CREDENTIALS_WAIT).await;
     cluster::share(&node, &gateway).await;
@@ -107,7 +101,7 @@ async fn serve(
     let (drain, draining) = watch::channel(false);
     let health = Health::new(gateway.clone(), draining.clone());
     let place = admin::Place { cluster: node.clone(), folder: settings.data_dir.clone() };
-    let admin = Admin::new(recorder, gateway.clone(), health.clone(), (control.clone(), reader, place));
+    let admin = Admin::new(recorder, gateway.clone(), health.clone(), (control.clone(), gather, place));
     let front = Arc::new(Front {
         gateway: gateway.clone(),
         tls,
@@ -141,10 +135,29 @@ async fn serve(
     accepting.await?;
     tokio::join!(node.step_down(STEP_DOWN), drained(&front, settings.drain));
     end(gateway, keeper).await?;
+    if let Some(copier) = copier {
+        copier.flush(HAND_OVER).await;
+    }
     node.hand_over(HAND_OVER).await;
     control.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// What is known once the node serves.
+fn bound(
+    (url, admin): (String, &Option<TcpListener>),
+    snapshot: &Snapshot,
+    first: bool,
+) -> anyhow::Result<Bound> {
+    let admin_url = match admin {
+        Some(listener) => self::url("http", listener.local_addr()?),
+        None => url.clone(),
+    };
+    let mut providers: Vec<_> = snapshot.providers.keys().map(ToString::to_string).collect();
+    providers.retain(|name| name != "mock");
+    providers.sort();
+    Ok(Bound { url, admin_url, providers, first })
 }
 
 /// Waits until this node is one of its cluster, and answers probes meanwhile; not if it is told to stop before.
@@ -185,13 +198,12 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
-/// Starts the gateway, and what tends to its ledger and reads it.
+/// Starts the gateway, and what tends to its ledger.
 fn start(
     settings: &Settings,
     snapshot: Snapshot,
     (opened, cells): (ledger::Opened, Arc<Cells>),
-) -> anyhow::Result<(Gateway, ledger::Keeper, ledger::Reader)> {
-    let reader = ledger::Reader::new(opened.ledger.clone());
+) -> anyhow::Result<(Gateway, ledger::Keeper)> {
     let options = Options {
         threads: settings.threads,
         log: Some(Box::new(std::io::stdout())),
@@ -201,7 +213,7 @@ fn start(
     let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
     let keeper =
         ledger::Keeper::start(opened, gateway.clone()).context("cannot start the ledger's thread")?;
-    Ok((gateway, keeper, reader))
+    Ok((gateway, keeper))
 }
 
 /// A node that peers do not hear of is of no use to them: another process begins anew.

@@ -37,6 +37,7 @@ impl Consensus {
 
     /// The same, with nodes that are looked up each time.
     pub(super) async fn reconcile_with(&self, seen: impl Fn() -> Vec<Seen> + Send) {
+        let mut contested = false;
         while self.raft.metrics().borrow().running_state.is_ok() {
             sleep(LOOK).await;
             if !self.leads() {
@@ -45,6 +46,13 @@ impl Consensus {
             let changing = self.changing.lock().await;
             match self.situation(seen()) {
                 Ok(situation) => {
+                    let before = std::mem::replace(&mut contested, situation.is_contested());
+                    if contested && !before {
+                        tracing::warn!(
+                            "another cluster that is not smaller gossips with the secret of this one: no new node is taken until \
+                             either has another secret or other seeds"
+                        );
+                    }
                     if let Some(step) = decide(&situation) {
                         tracing::info!(?step, "the members of the cluster change");
                         self.carry_out(&step).await;

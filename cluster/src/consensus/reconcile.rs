@@ -118,7 +118,8 @@ impl Situation {
     /// Whether a node that is there now has come with the name of another one after that.
     fn supersedes(&self, new: &Seen, old: NodeId) -> bool {
         let later = self.live(old).is_none_or(|old| old.generation < new.generation);
-        new.live && new.node != old && later && !self.retired.contains(&new.node)
+        let may = self.is_of_this(new) && !self.retired.contains(&new.node);
+        new.live && new.node != old && later && may
     }
 
     fn superseded(&self, seen: &Seen) -> bool {
@@ -159,11 +160,28 @@ impl Situation {
         seen.cluster.is_none() || seen.cluster == self.cluster
     }
 
+    /// How many nodes are there of a cluster.
+    fn size(&self, cluster: ClusterId) -> usize {
+        self.seen.iter().filter(|seen| seen.live && seen.cluster == Some(cluster)).count()
+    }
+
+    /// Whether another cluster that is not smaller gossips with the same secret, which is a mistake of somebody: a new node could
+    /// be meant for either, and a cluster that strays in must take none from the one whose nodes they are.
+    pub(super) fn is_contested(&self) -> bool {
+        let own = self.cluster.map_or(0, |cluster| self.size(cluster));
+        let others = self.seen.iter().filter(|seen| seen.live && !self.is_of_this(seen));
+        others.filter_map(|seen| seen.cluster).any(|other| self.size(other) >= own)
+    }
+
     fn learn(&self) -> Option<Step> {
         if self.nodes.len() >= NODES_MAX {
             return None;
         }
+        let contested = self.is_contested();
         let new = self.seen.iter().find(|seen| {
+            if contested && seen.cluster.is_none() {
+                return false;
+            }
             let able = seen.live && !seen.leaving && !seen.address.is_empty() && self.is_of_this(seen);
             let gone = self.retired.contains(&seen.node) || self.superseded(seen);
             able && !gone && !self.nodes.contains_key(&seen.node)

@@ -10,6 +10,10 @@ pub struct GossipCounts {
     pub sent: u64,
     /// Datagrams that were opened.
     pub received: u64,
+    /// Bytes of those that were sent.
+    pub bytes_sent: u64,
+    /// Bytes of those that were opened.
+    pub bytes_received: u64,
     /// Datagrams that the system did not take.
     pub not_sent: u64,
     /// Messages that were not sent because they were too large.
@@ -33,6 +37,8 @@ pub struct GossipCounts {
 pub(super) struct Counting {
     pub(super) sent: AtomicU64,
     pub(super) received: AtomicU64,
+    pub(super) bytes_sent: AtomicU64,
+    pub(super) bytes_received: AtomicU64,
     pub(super) not_sent: AtomicU64,
     pub(super) too_large: AtomicU64,
     pub(super) message_bytes_max: AtomicU64,
@@ -61,6 +67,8 @@ impl Counting {
         GossipCounts {
             sent: read(&self.sent),
             received: read(&self.received),
+            bytes_sent: read(&self.bytes_sent),
+            bytes_received: read(&self.bytes_received),
             not_sent: read(&self.not_sent),
             too_large: read(&self.too_large),
             message_bytes_max: read(&self.message_bytes_max),

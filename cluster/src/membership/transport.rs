@@ -70,7 +70,10 @@ impl Socket for SealedSocket {
         self.counts.message_bytes_max.fetch_max(bytes.len() as u64, Relaxed);
         for datagram in datagrams {
             match self.socket.send_to(&datagram, to).await {
-                Ok(_) => self.counts.sent.fetch_add(1, Relaxed),
+                Ok(length) => {
+                    self.counts.bytes_sent.fetch_add(length as u64, Relaxed);
+                    self.counts.sent.fetch_add(1, Relaxed)
+                }
                 Err(error) => {
                     tracing::debug!(%to, %error, "gossip was not sent");
                     self.counts.not_sent.fetch_add(1, Relaxed)
@@ -98,6 +101,7 @@ impl Socket for SealedSocket {
             match self.opener.open(datagram, unix_ms) {
                 Ok(message) => {
                     self.counts.received.fetch_add(1, Relaxed);
+                    self.counts.bytes_received.fetch_add(length as u64, Relaxed);
                     match message.map(|bytes| ChitchatMessage::deserialize(&mut bytes.as_slice())) {
                         Some(Ok(message)) => return Ok((from, message)),
                         Some(Err(error)) => tracing::warn!(%from, %error, "gossip of a peer cannot be read"),

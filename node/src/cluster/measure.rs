@@ -12,6 +12,7 @@ const QUORUM_ACK: &str = "trestle_raft_quorum_ack_seconds";
 const MEMBERS: &str = "trestle_cluster_members";
 const NODES: &str = "trestle_gossip_nodes";
 const DATAGRAMS: &str = "trestle_gossip_datagrams_total";
+const GOSSIP_BYTES: &str = "trestle_gossip_bytes_total";
 const BYTES: &str = "trestle_exchange_bytes_total";
 const CELLS: &str = "trestle_exchange_cells_total";
 const PEERS: &str = "trestle_exchange_peers";
@@ -34,6 +35,7 @@ pub(super) fn describe() {
         "Nodes that gossip knows, this one among them, by whether they were heard of lately."
     );
     describe_counter!(DATAGRAMS, "Datagrams of gossip, by what became of them.");
+    describe_counter!(GOSSIP_BYTES, Unit::Bytes, "Bytes of datagrams of gossip, by direction.");
     describe_counter!(BYTES, Unit::Bytes, "Bytes of counters exchanged with peers, by direction.");
     describe_counter!(CELLS, "Cells of counters exchanged with peers, by direction.");
     describe_gauge!(PEERS, "Peers that counters are exchanged with.");
@@ -83,6 +85,8 @@ fn consensus(status: &Status) {
 }
 
 fn gossip(counts: &GossipCounts) {
+    counter!(GOSSIP_BYTES, "direction" => "in").absolute(counts.bytes_received);
+    counter!(GOSSIP_BYTES, "direction" => "out").absolute(counts.bytes_sent);
     for (what, count) in [
         ("sent", counts.sent),
         ("received", counts.received),

@@ -10,7 +10,7 @@ use super::{
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::process::ExitCode;
+use std::{collections::BTreeSet, process::ExitCode};
 
 /// Lines that one request gives.
 const PAGE: u64 = 1_000;
@@ -76,10 +76,24 @@ impl Tokens {
     }
 }
 
+/// Nodes that did not answer, by an answer of the API.
+pub(super) fn silent_nodes(answer: &Value) -> Vec<String> {
+    let named = answer.get("incomplete").and_then(Value::as_array).into_iter().flatten();
+    named.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Says on stderr of whom not all is in what is printed.
+pub(super) fn tell_silent<'a>(silent: impl IntoIterator<Item = &'a String>) {
+    for node in silent {
+        eprintln!("not all of it: {node} does not answer");
+    }
+}
+
 impl Ledger {
     pub(super) fn run(self) -> Done {
         let client = Client::open(&self.remote)?;
         let (mut items, mut skipped, mut cursor) = (Vec::new(), 0, String::new());
+        let mut silent = BTreeSet::new();
         let is_cut = loop {
             let count = (self.limit - items.len() as u64).min(PAGE);
             let path = format!("/api/ledger?limit={count}{}{cursor}", self.filter.query());
@@ -87,6 +101,7 @@ impl Ledger {
             if let Some(Value::Array(more)) = page.get_mut("items").map(Value::take) {
                 items.extend(more);
             }
+            silent.extend(silent_nodes(&page));
             skipped += page.get("skipped").and_then(Value::as_u64).unwrap_or(0);
             match page.get("next").and_then(Value::as_str) {
                 None => break false,
@@ -97,8 +112,13 @@ impl Ledger {
         if skipped > 0 {
             eprintln!("{skipped} records of the ledger could not be read");
         }
+        tell_silent(&silent);
         if self.remote.json {
-            print::json(&json!({"items": items}))?;
+            let mut all = json!({"items": items});
+            if !silent.is_empty() {
+                all["incomplete"] = json!(silent);
+            }
+            print::json(&all)?;
             return Ok(ExitCode::SUCCESS);
         }
         let mut table = Table::new([

@@ -4,7 +4,7 @@ use super::{
     client::{Client, encoded},
     failure::Done,
     filter::Filter,
-    ledger::Tokens,
+    ledger::{Tokens, silent_nodes, tell_silent},
     print,
     remote::Remote,
     table::Table,
@@ -58,8 +58,10 @@ impl Usage {
         let client = Client::open(&self.remote)?;
         let path = format!("/api/usage?by={}{}", encoded(&self.by.join(",")), self.filter.query());
         let answer = client.get(&path)?;
+        let whole = answer.read::<Value>()?;
+        tell_silent(&silent_nodes(&whole));
         if self.remote.json {
-            print::json(&answer.read::<Value>()?)?;
+            print::json(&whole)?;
             return Ok(ExitCode::SUCCESS);
         }
         let heads: Vec<String> = self.by.iter().map(|name| name.to_uppercase()).collect();

@@ -60,8 +60,13 @@ impl Start {
 
     /// A command that listens, on a free port.
     pub(crate) fn bare(command: &str) -> Self {
+        Self::bare_at(command, SocketAddr::from(([127, 0, 0, 1], 0)))
+    }
+
+    /// A command that listens at this address.
+    pub(crate) fn bare_at(command: &str, address: SocketAddr) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = trestle(&[command, "--listen", "127.0.0.1:0"]);
+        let mut command = trestle(&[command, "--listen", &address.to_string()]);
         command.current_dir(folder.path());
         Self { command, folder }
     }
@@ -93,21 +98,23 @@ impl Start {
         self.try_start().unwrap_or_else(|log| panic!("the node ended before it listened:\n{log}"))
     }
 
-    /// Starts; what it printed if it ended before it listened.
-    pub(crate) fn try_start(mut self) -> Result<Node, String> {
+    /// Starts, and waits for nothing.
+    pub(crate) fn spawn(mut self) -> Node {
         let mut child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = Arc::new(Mutex::new(Vec::new()));
         collect(child.stdout.take().unwrap(), &lines);
         collect(child.stderr.take().unwrap(), &lines);
-        let mut node =
-            Node { child, lines, folder: self.folder, address: SocketAddr::from(([0, 0, 0, 0], 0)) };
+        Node { child, lines, folder: self.folder, address: SocketAddr::from(([0, 0, 0, 0], 0)) }
+    }
+
+    /// Starts; what it printed if it ended before it listened.
+    pub(crate) fn try_start(self) -> Result<Node, String> {
+        let mut node = self.spawn();
         let address = eventually("the line that says where it listens", || {
             if node.child.try_wait().unwrap().is_some() {
                 return Some(None);
             }
-            // Of JSON or of text; the line of the admin listener has another word before.
-            let address = node.address_after("\"listening on http");
-            address.or_else(|| node.address_after("INFO listening on http")).map(Some)
+            node.listening().map(Some)
         });
         let Some(address) = address else {
             // The last lines are still on their way.
@@ -160,6 +167,13 @@ impl Node {
     /// Waits until it has printed something.
     pub(crate) fn printed(&self, text: &str) {
         eventually(&format!("`{text}` in the output"), || self.log().contains(text).then_some(()));
+    }
+
+    /// Where it listens for clients, once it does.
+    pub(crate) fn listening(&self) -> Option<SocketAddr> {
+        // Of JSON or of text; the line of the admin listener has another word before.
+        let address = self.address_after("\"listening on http");
+        address.or_else(|| self.address_after("INFO listening on http"))
     }
 
     /// The address that follows a piece of text and `://`.

@@ -95,6 +95,15 @@ fn one_change_at_a_time() {
         // An older one does not come back in the place of a later one, nor does a name take the leader's.
         ("1=a 2=b 9=c", "", "1=a 2=b 3=c 9=c", None),
         ("1=a 2=b 3=c", "9=a", "1=a 2=b 3=c 9=a", None),
+        // Names of other clusters are theirs.
+        ("1=a 2=b", "", "1=a 2=b 3=c !9=c", learn(3, "c")),
+        ("1=a", "2=b 3=c", "1=a 2=b 3=c !9=c", promote(&[2, 3])),
+        // Nor does one that strays in take nodes that are new.
+        ("1", "", "1 ?2 !9", None),
+        ("1", "", "1 ?2 -!9", learn(2, "")),
+        ("1", "", "1 2 !9", learn(2, "")),
+        ("1 2 3", "", "1 2 3 ?4 !8 !9", learn(4, "")),
+        ("1 2 3", "", "1 2 -3 ?4 !8 !9", None),
         // Elsewhere.
         ("1 2 3", "", "1 >2 3", Some(Step::Move(2, Node { address: "elsewhere:1".into(), name: "".into() }))),
         ("1 2 3", "", "1 2=b 3", Some(Step::Move(2, at(2, "b")))),
