@@ -1,10 +1,10 @@
 //! One handle over the four mechanisms: consensus, and with a mesh around it gossip, calls between nodes, counters.
 
 use crate::{
-    ClusterError, Consensus, Exchange, ExchangeCounts, ExchangeSettings, Facts, Founding, GossipCounts,
-    Health, Identity, MemberStatus, Members, Membership, MembershipError, MembershipSettings, MeshWay,
-    NodeId, OpenError, Prepared, Secrets, Server, ServerError, SetAside, SystemClock, Tcp, Tls, TlsError,
-    Udp, mesh::Channels,
+    Clock, ClusterError, Consensus, Exchange, ExchangeCounts, ExchangeSettings, Facts, Founding,
+    GossipCounts, Health, Identity, MemberStatus, Members, Membership, MembershipError, MembershipSettings,
+    MeshWay, NodeId, OpenError, Prepared, Secrets, Server, ServerError, SetAside, SystemClock, Tcp, Tls,
+    TlsError, Udp, mesh::Channels, shares::OwnShares,
 };
 use std::{
     net::{IpAddr, SocketAddr},
@@ -14,7 +14,7 @@ use std::{
 };
 use tokio::{net::UdpSocket, sync::watch, task::JoinSet, time::timeout};
 use tonic::service::Routes;
-use trestle_counters::Cells;
+use trestle_counters::{Cells, Window};
 
 /// How often the members of consensus are looked at for others who need them.
 const LOOK: Duration = Duration::from_millis(500);
@@ -121,6 +121,7 @@ pub struct Census {
 #[derive(Clone)]
 pub struct Cluster {
     consensus: Consensus,
+    shares: OwnShares,
     mesh: Option<Arc<Mesh>>,
 }
 
@@ -142,9 +143,11 @@ impl Cluster {
     /// # Errors
     ///
     /// The folder is of a cluster of more, or cannot be used.
-    pub async fn alone(prepared: Prepared) -> Result<(Self, Option<SetAside>), OpenError> {
+    pub async fn alone(prepared: Prepared, cells: &Cells) -> Result<(Self, Option<SetAside>), OpenError> {
         let opened = prepared.alone().await?;
-        Ok((Self { consensus: opened.consensus, mesh: None }, opened.set_aside))
+        let shares = OwnShares::new(&opened.consensus, None);
+        shares.give(cells.rights());
+        Ok((Self { consensus: opened.consensus, shares, mesh: None }, opened.set_aside))
     }
 
     /// Starts a node of a mesh: it is found by others and finds them from here on. Whether it is a member of a cluster is for
@@ -183,6 +186,8 @@ impl Cluster {
         let way = MeshWay { channels: channels.clone(), address, name: settings.name.clone() };
         let opened = prepared.join(way).await?;
         let consensus = opened.consensus;
+        let shares = OwnShares::new(&consensus, Some(settings.expect));
+        shares.give(cells.rights());
 
         let mut tasks = JoinSet::new();
         let live = live_peers(&mut tasks, membership.members(), &consensus);
@@ -203,7 +208,11 @@ impl Cluster {
         let counting = exchange.clone();
         tasks.spawn(async move { counting.run(told(stopped)).await });
         let (reconciled, seen) = (consensus.clone(), membership.members());
-        tasks.spawn(async move { reconciled.reconcile(seen).await });
+        let own = shares.clone();
+        tasks.spawn(async move {
+            own.before_others().await;
+            reconciled.reconcile(seen).await;
+        });
         let mesh = Mesh {
             membership,
             exchange,
@@ -214,7 +223,7 @@ impl Cluster {
             stop,
             _tasks: tasks,
         };
-        Ok((Self { consensus, mesh: Some(Arc::new(mesh)) }, opened.set_aside))
+        Ok((Self { consensus, shares, mesh: Some(Arc::new(mesh)) }, opened.set_aside))
     }
 
     /// Waits until this node is a member of its cluster and has all that the cluster had committed and counted when it was
@@ -251,10 +260,25 @@ impl Cluster {
             tracing::warn!("this node has come in the place of another of its name, which is still a member");
             Ok(())
         })?;
+        self.shares.apply();
         if let Some(pulled) = mesh.exchange.pull(PULL).await {
             tracing::debug!(from = pulled.from, cells = pulled.cells, "counters were pulled");
         }
         Ok(())
+    }
+
+    /// Has shares of strict limits fixed while this node leads, until consensus ends: a node admits nothing by a strict limit
+    /// without. A node that was alone adds no others before it has done so. `windows` are those of the strict limits that there
+    /// are at the moment, looked at some times a second.
+    pub async fn keep_shares(&self, clock: Arc<dyn Clock>, windows: impl FnMut() -> Vec<Window> + Send) {
+        if self.shares.is_shared() {
+            self.shares.keep(clock, windows).await;
+        }
+    }
+
+    /// Whether it is known who spends of strict limits with these windows now; always where this node has the whole.
+    pub fn shares_are_fixed(&self, windows: &[Window], now_ms: u64) -> bool {
+        self.shares.are_fixed(windows, now_ms)
     }
 
     /// Waits until no other member has this node's name. Who restarts nodes one by one takes the next once this one is ready:

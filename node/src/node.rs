@@ -96,6 +96,7 @@ async fn serve(
     answers.serves(gateway.clone());
     control.drive(gateway.clone());
     gateway.credentials_settled(CREDENTIALS_WAIT).await;
+    cluster::share(&node, &gateway).await;
     let reload = Reload::install(control.clone(), tls.clone())?;
     let (drain, draining) = watch::channel(false);
     let health = Health::new(gateway.clone(), draining.clone());

@@ -1,7 +1,7 @@
 //! A counter of this node: charges one limit for one subject, and sees what the other nodes charged.
 
 use crate::{
-    Actor, Bound, CellId, CounterId, Refused, Rights, Rule, View, Window, WindowId,
+    Actor, Bound, CellId, CounterId, Refused, Rights, Rule, Share, View, Window, WindowId,
     hold::Hold,
     live::{Charged, LiveCell},
     rights::{Cut, Frozen},
@@ -136,7 +136,7 @@ impl Counter {
         let parts = [(id, own), (id, cells.beside_between((id, id)).sum())];
         let counted = Counted { window: self.id.window, newest: id, parts: parts.into_iter().collect() };
         let refused = counted.refuse(self.id.limit, amount, limit.amount);
-        Err(refused.at_most(most.unwrap_or(0).saturating_sub(own)))
+        Err(refused.at_most(most.unwrap_or(0).saturating_sub(own), self.share(limit.rule, id)))
     }
 
     /// What counts at a time, without a charge. The clock may have gone back: then it is what counts in the newest
@@ -154,6 +154,12 @@ impl Counter {
             start_ms: self.id.window.start_ms(counted.oldest()),
             resets_at_ms: counted.resets_at_ms(),
         }
+    }
+
+    /// The share of its limit, if that is strict, that this node has to itself in the newest view; none on a node that is
+    /// alone.
+    pub fn own_share(&self) -> Option<Share> {
+        self.rights.share(self.id.window, self.newest())
     }
 
     /// The newest window in which it has counted. It never goes back, even if the clock does.
@@ -217,6 +223,10 @@ impl Counter {
         if rule == Rule::Share { self.rights.cut() } else { None }
     }
 
+    fn share(&self, rule: Rule, newest: WindowId) -> Option<Share> {
+        if rule == Rule::Strict { self.rights.share(self.id.window, newest) } else { None }
+    }
+
     fn in_view(&self, cells: &InView) -> (WindowId, WindowId) {
         (self.id.window.oldest_in_view(cells.newest), cells.newest)
     }
@@ -255,7 +265,8 @@ impl Counter {
         let in_view = cells.iter().filter(|cell| cell.id().window_id >= view.0);
         let own = in_view.fold(0, |sum: u64, cell| sum.saturating_add(cell.totals().contribution()));
         let refused = self.counted(cells, cells.newest).refuse(self.id.limit, amount, limit.0.amount);
-        refused.at_most(limit.1.unwrap_or(0).saturating_sub(own))
+        let share = self.share(limit.0.rule, cells.newest);
+        refused.at_most(limit.1.unwrap_or(0).saturating_sub(own), share)
     }
 }
 

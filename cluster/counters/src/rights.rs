@@ -82,6 +82,12 @@ impl Rights {
         self.shares.set(shares).is_ok()
     }
 
+    /// The share that this node has of strict limits in the view that ends with a window; none on a node that is alone,
+    /// which has the whole.
+    pub fn share(&self, window: Window, newest: WindowId) -> Option<Share> {
+        Some(self.shares.get()?.share(window, window.oldest_in_view(newest), newest))
+    }
+
     /// One load, of a word that hardly ever changes.
     pub(crate) fn cut(&self) -> Option<Cut> {
         // Nothing else is read through it: a charge that is early or late by a moment is one that was in flight.

@@ -34,10 +34,22 @@ impl Share {
         share.try_into().unwrap_or(amount)
     }
 
+    /// Whether there is nothing to spend, of whatever amount.
+    pub fn is_nothing(self) -> bool {
+        self.numerator == 0
+    }
+
     /// The smaller of two.
     fn least(self, other: Self) -> Self {
         let crossed = |one: Self, other: Self| u64::from(one.numerator) * u64::from(other.denominator);
         if crossed(self, other) <= crossed(other, self) { self } else { other }
+    }
+}
+
+/// `1/3`.
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.numerator, self.denominator)
     }
 }
 
@@ -58,10 +70,13 @@ pub trait Shares: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub struct FixedShares {
     runs_max: usize,
-    fixed: ArcSwap<HashMap<Window, Vec<Run>>>,
+    fixed: ArcSwap<Runs>,
     /// Held while something is fixed.
     writing: Mutex<()>,
 }
+
+/// By window.
+type Runs = HashMap<Window, Vec<Run>>;
 
 /// Windows with one share, from the first to before the last; ascending, none in two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,21 +112,29 @@ impl FixedShares {
     pub fn fix(&self, window: Window, from: WindowId, until: WindowId, share: Share) -> Result<(), NotFixed> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = HashMap::clone(&self.fixed.load());
-        let runs = all.entry(window).or_default();
-        let mut run = Run { from, until, share };
-        if runs.iter().any(|other| other.overlaps(&run) && other.share != share) {
-            return Err(NotFixed::Another);
+        add(&mut all, window, Run { from, until, share })?;
+        self.store(all)
+    }
+
+    /// Puts these in the place of all that are known: as [`Self::fix`], one after the other. For a caller that keeps them
+    /// elsewhere, and forgets there.
+    ///
+    /// # Errors
+    ///
+    /// Two of them disagree, or there are more than there may be. What was known stays then.
+    pub fn replace(
+        &self,
+        runs: impl IntoIterator<Item = (Window, WindowId, WindowId, Share)>,
+    ) -> Result<(), NotFixed> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Runs::default();
+        for (window, from, until, share) in runs {
+            add(&mut all, window, Run { from, until, share })?;
         }
-        // What touches it and is the same becomes one with it.
-        runs.retain(|other| {
-            let joins = other.share == share && other.from <= run.until && run.from <= other.until;
-            if joins {
-                run = Run { from: run.from.min(other.from), until: run.until.max(other.until), share };
-            }
-            !joins
-        });
-        let at = runs.partition_point(|other| other.from < run.from);
-        runs.insert(at, run);
+        self.store(all)
+    }
+
+    fn store(&self, all: Runs) -> Result<(), NotFixed> {
         if all.values().map(Vec::len).sum::<usize>() > self.runs_max {
             return Err(NotFixed::Full);
         }
@@ -129,6 +152,25 @@ impl FixedShares {
         all.retain(|_, runs| !runs.is_empty());
         self.fixed.store(Arc::new(all));
     }
+}
+
+fn add(all: &mut Runs, window: Window, mut run: Run) -> Result<(), NotFixed> {
+    let runs = all.entry(window).or_default();
+    let share = run.share;
+    if runs.iter().any(|other| other.overlaps(&run) && other.share != share) {
+        return Err(NotFixed::Another);
+    }
+    // What touches it and is the same becomes one with it.
+    runs.retain(|other| {
+        let joins = other.share == share && other.from <= run.until && run.from <= other.until;
+        if joins {
+            run = Run { from: run.from.min(other.from), until: run.until.max(other.until), share };
+        }
+        !joins
+    });
+    let at = runs.partition_point(|other| other.from < run.from);
+    runs.insert(at, run);
+    Ok(())
 }
 
 impl Run {
@@ -209,6 +251,20 @@ mod tests {
         assert_eq!(shares.share(MINUTE, WindowId(8), WindowId(8)), Share::NOTHING);
         assert_eq!(shares.share(MINUTE, WindowId(9), WindowId(9)), share(1, 4));
         assert_eq!(fix(12, 14, 5), Ok(()), "there is room again");
+    }
+
+    #[test]
+    fn what_is_kept_elsewhere_takes_the_place_of_all() {
+        let shares = FixedShares::new(2);
+        let run = |from, until, of| (MINUTE, WindowId(from), WindowId(until), share(1, of));
+        let of = |id| shares.share(MINUTE, WindowId(id), WindowId(id));
+        shares.replace([run(0, 5, 1), run(5, 8, 3)]).unwrap();
+        assert_eq!((of(4), of(5)), (Share::WHOLE, share(1, 3)));
+        assert_eq!(shares.replace([run(5, 8, 3), run(7, 9, 2)]), Err(NotFixed::Another));
+        assert_eq!(shares.replace([run(0, 1, 1), run(1, 2, 2), run(2, 3, 1)]), Err(NotFixed::Full));
+        assert_eq!(of(4), Share::WHOLE, "what was known stays");
+        shares.replace([run(5, 9, 3)]).unwrap();
+        assert_eq!((of(4), of(8), of(8).to_string()), (Share::NOTHING, share(1, 3), "1/3".to_owned()));
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! What counts now, for refusals and for show.
 
-use crate::{LimitId, Window, WindowId};
+use crate::{LimitId, Share, Window, WindowId};
 use smallvec::SmallVec;
 use thiserror::Error;
 
@@ -42,12 +42,14 @@ pub struct Refused {
     /// When windows that now count will have left enough room, if nothing else is charged (unix milliseconds).
     /// Nothing where time alone makes no room: a limit without a window, or an amount above the whole limit.
     pub retry_at_ms: Option<u64>,
+    /// The share of a strict limit that this node has to itself; none of others, nor where it is alone.
+    pub share: Option<Share>,
 }
 
 impl Refused {
     /// Where the node itself may spend less than the limit has left.
-    pub(crate) fn at_most(self, left: u64) -> Self {
-        Self { left: self.left.min(left), ..self }
+    pub(crate) fn at_most(self, left: u64, share: Option<Share>) -> Self {
+        Self { left: self.left.min(left), share, ..self }
     }
 }
 
@@ -94,6 +96,7 @@ impl Counted {
             left: limit_amount.saturating_sub(self.used()),
             resets_at_ms: self.resets_at_ms(),
             retry_at_ms: self.retry_at_ms(amount, limit_amount),
+            share: None,
         }
     }
 }

@@ -6,6 +6,7 @@ use super::{
     disk::{Disk, DiskError},
     record::{self, RecordError},
     revise::forgotten_max,
+    shares::{self, Placed},
     types::{Answer, LogId, NodeId},
 };
 use bytes::Bytes;
@@ -143,6 +144,8 @@ pub(super) struct Task {
     part: Option<log::StagePart>,
     /// A node that goes for good.
     pub(super) retire: Option<NodeId>,
+    /// Who spends in some windows.
+    pub(super) fix: Option<Placed>,
     /// To take effect, as far as it has not.
     change: log::Change,
     /// The parts that are not needed any more after that.
@@ -171,6 +174,16 @@ impl Task {
             Some(Body::Retire(retire)) => {
                 task.retire = Some(retire.node);
                 progress.answer = Answer::Retired;
+                return Ok(task);
+            }
+            Some(Body::FixShares(run)) => {
+                progress.answer = match shares::place(disk, &run, command.at_unix_ms)? {
+                    Ok(placed) => {
+                        task.fix = Some(placed);
+                        Answer::Fixed
+                    }
+                    Err(why) => Answer::Refused(why),
+                };
                 return Ok(task);
             }
             None => Err("this version does not know what is asked".to_owned()),
@@ -203,7 +216,9 @@ impl Task {
                     task.change = gather(disk, commit)?.map_err(|_| RecordError::Gone)?;
                 }
             }
-            Some(Body::Part(_) | Body::Retire(_)) | None => return Err(RecordError::Gone.into()),
+            Some(Body::Part(_) | Body::Retire(_) | Body::FixShares(_)) | None => {
+                return Err(RecordError::Gone.into());
+            }
         }
         Ok(task)
     }

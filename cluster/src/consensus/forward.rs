@@ -150,7 +150,7 @@ impl Consensus {
     }
 
     /// Whether this node leads, as far as it knows, and means to.
-    pub(super) fn leads(&self) -> bool {
+    pub(crate) fn leads(&self) -> bool {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow();
         let followed = metrics.millis_since_quorum_ack.is_none_or(|ms| ms <= self.pace.election_ms_max);

@@ -116,7 +116,7 @@ impl Consensus {
             Answer::Applied(revision) => Ok(revision),
             Answer::Conflict(revision) => Err(ProposeError::Conflict { revision }),
             Answer::Refused(why) => Err(ProposeError::Refused(why)),
-            Answer::Nothing | Answer::Staged | Answer::Retired => Err(ProposeError::Unknown),
+            Answer::Nothing | Answer::Staged | Answer::Retired | Answer::Fixed => Err(ProposeError::Unknown),
         }
     }
 
@@ -135,7 +135,7 @@ impl Consensus {
     }
 
     /// Has a command written to the log, with the same request id as often as it takes, and waits until it is applied here.
-    async fn command(&self, body: Body, deadline: Instant) -> Result<Answer, ProposeError> {
+    pub(super) async fn command(&self, body: Body, deadline: Instant) -> Result<Answer, ProposeError> {
         match self.ask(Ask::Propose(request(body)?), deadline).await? {
             Reply::Committed(index, answer) => {
                 self.applied(index, deadline).await?;
@@ -163,6 +163,10 @@ impl Consensus {
     /// The last revision that is in effect here, as it grows.
     pub fn revisions(&self) -> watch::Receiver<u64> {
         self.machine.revisions()
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.raft.metrics().borrow().running_state.is_ok()
     }
 
     /// Waits until consensus has ended, for example because the disk failed; why.

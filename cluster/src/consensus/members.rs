@@ -98,7 +98,8 @@ impl Consensus {
         removing.await.unwrap_or(Tried::Unknown)
     }
 
-    fn members(&self) -> BTreeSet<NodeId> {
+    /// All members, with a vote or without.
+    pub(crate) fn members(&self) -> BTreeSet<NodeId> {
         self.raft.metrics().borrow().membership_config.nodes().map(|(node, _)| *node).collect()
     }
 

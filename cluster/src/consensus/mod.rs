@@ -18,6 +18,7 @@ mod types;
 // One command, applied; and what it leaves.
 mod apply;
 mod revise;
+mod shares;
 mod values;
 
 // More than one node.
@@ -47,5 +48,6 @@ pub use found::Founding;
 pub use handle::{Consensus, Opened, ProposeError};
 pub use look::ReadError;
 pub use record::{Change, Changed, Entity, Revision, Step, Write};
+pub use shares::ShareRun;
 pub use start::{MeshWay, Prepared};
 pub use status::{MemberStatus, Status};

@@ -28,6 +28,9 @@ pub(super) enum RecordError {
     /// Others refer to it.
     #[error("a value is gone")]
     Gone,
+    /// A run of shares that was never taken so.
+    #[error("shares of strict limits cannot be read")]
+    Shares,
 }
 
 /// Entities that change together, whole or not at all.

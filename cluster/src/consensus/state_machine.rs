@@ -5,6 +5,7 @@ use super::{
     apply::{Budget, Head, Progress, Task, Trees},
     disk::{Disk, DiskError},
     record::{self, RecordError},
+    shares::{self, ShareRun},
     snapshot::{self, SnapshotFile},
     types::{Answer, Entry, LogId, Membership, NodeId, Proposal, SnapshotMeta, StorageError, Types},
 };
@@ -54,6 +55,7 @@ pub(super) struct StateMachine {
     /// Held to write while something is applied, to read while somebody must see one state of all trees.
     turn: Arc<RwLock<()>>,
     revision: Arc<watch::Sender<u64>>,
+    shares: Arc<watch::Sender<Arc<[ShareRun]>>>,
 }
 
 impl StateMachine {
@@ -61,8 +63,9 @@ impl StateMachine {
     pub(super) fn new(disk: Disk, snapshots: PathBuf, revisions_kept: u64) -> Result<Self, DiskError> {
         let head: Head = get(&disk, HEAD)?.unwrap_or_default();
         let revision = Arc::new(watch::Sender::new(head.revision));
-        let transaction_bytes = TRANSACTION_BYTES;
-        Ok(Self { disk, snapshots, revisions_kept, transaction_bytes, turn: Arc::default(), revision })
+        let shares = Arc::new(watch::Sender::new(shares::read(&disk)?));
+        let (transaction_bytes, turn) = (TRANSACTION_BYTES, Arc::default());
+        Ok(Self { disk, snapshots, revisions_kept, transaction_bytes, turn, revision, shares })
     }
 
     /// The same, with transactions of another size.
@@ -74,6 +77,11 @@ impl StateMachine {
     /// The last revision, as it grows.
     pub(super) fn revisions(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
+    }
+
+    /// Who spends of strict limits, as it is fixed.
+    pub(super) fn shares(&self) -> watch::Receiver<Arc<[ShareRun]>> {
+        self.shares.subscribe()
     }
 
     /// Takes what the trees hold for what entries up to one have made.
@@ -109,6 +117,9 @@ impl StateMachine {
         let (task, mut progress) = self.begin(entry)?;
         while !self.advance(entry, &task, &mut progress)? {}
         self.revision.send_replace(progress.head.revision);
+        if task.fix.is_some() {
+            self.shares.send_replace(shares::read(&self.disk)?);
+        }
         Ok(progress.answer)
     }
 
@@ -156,6 +167,9 @@ impl StateMachine {
             }
             if let Some(node) = task.retire {
                 retire(state, node)?;
+            }
+            if let Some(placed) = &task.fix {
+                placed.write(state)?;
             }
             put(state, APPLIED, &entry.log_id)?;
             put(state, HEAD, &progress.head)?;
@@ -245,6 +259,7 @@ impl StateMachine {
         file.keep(&self.snapshots, meta)?;
         let head: Head = get(&self.disk, HEAD)?.unwrap_or_default();
         self.revision.send_replace(head.revision);
+        self.shares.send_replace(shares::read(&self.disk)?);
         Ok(())
     }
 }

@@ -258,6 +258,36 @@ fn who_went_for_good_is_remembered() {
     assert_eq!(bench.head().revision, 0);
 }
 
+fn share_run(from: u64, until: u64, nodes: &[u64]) -> log::ShareRun {
+    let window = trestle_counters::Window::Calendar(trestle_counters::Calendar::Minute).to_word();
+    log::ShareRun { window, from, until, nodes: nodes.to_vec() }
+}
+
+#[tokio::test]
+async fn who_spends_is_fixed_once_and_snapshots_hold_it() {
+    use openraft::storage::RaftStateMachine;
+    let mut bench = Bench::new();
+    let watched = bench.machine.shares();
+    let fix = |from, until, nodes: &[u64]| Body::FixShares(share_run(from, until, nodes));
+    assert_eq!(bench.apply(1, 0, fix(0, 10, &[1, 2, 3])), Answer::Fixed);
+    assert_eq!(bench.apply(2, 0, fix(10, 20, &[1, 2])), Answer::Fixed);
+    assert_eq!(bench.apply(1, 0, fix(0, 10, &[1, 2, 3])), Answer::Fixed, "the same request");
+    assert!(matches!(bench.apply(3, 0, fix(19, 21, &[1, 2, 3])), Answer::Refused(why) if why.contains("20")));
+    assert!(matches!(bench.apply(4, 0, fix(30, 21, &[1])), Answer::Refused(_)));
+    let runs = watched.borrow().clone();
+    let shown: Vec<_> = runs.iter().map(|run| (run.from.0, run.until.0, run.nodes.len())).collect();
+    assert_eq!(shown, [(0, 10, 3), (10, 20, 2)]);
+    assert_eq!(bench.head().revision, 0);
+
+    let again = StateMachine::new(bench.disk(), bench._folder.path().join("snapshots"), 10).unwrap();
+    assert_eq!(*again.shares().borrow(), runs, "after a start");
+    let snapshot = bench.machine.snapshot().unwrap();
+    let mut other = Bench::new();
+    other.apply(1, 0, fix(0, 99, &[9]));
+    other.machine.install_snapshot(&snapshot.meta, snapshot.snapshot).await.unwrap();
+    assert_eq!(*other.machine.shares().borrow(), runs, "on another node, in place of what it had");
+}
+
 #[test]
 fn time_never_goes_back_and_records_are_chained() {
     let mut bench = Bench::new();

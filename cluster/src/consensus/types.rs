@@ -34,6 +34,8 @@ pub(super) enum Answer {
     Refused(String),
     /// A node is gone for good.
     Retired,
+    /// Who spends in some windows is fixed.
+    Fixed,
 }
 
 openraft::declare_raft_types!(

@@ -22,7 +22,7 @@ use std::{
 };
 use tokio::sync::oneshot;
 use trestle_config::{Problems, Secrets, Snapshot};
-use trestle_counters::{Actor, Cells, NodeId, Settled};
+use trestle_counters::{Actor, Cells, NodeId, Settled, Window};
 use trestle_provider::credential::{Keeper, Wanted};
 use trestle_store::Ledger;
 
@@ -242,6 +242,11 @@ impl Gateway {
     /// Limits of the document with what they count at a time (unix milliseconds). It looks at all of them.
     pub fn limits(&self, asked: &LimitsAsked<'_>, now_ms: u64) -> LimitPage {
         limits::page(&self.shared.snapshot.load(), &self.shared.counted, asked, now_ms)
+    }
+
+    /// The windows of the strict limits of the document, each once. It looks at all limits.
+    pub fn strict_windows(&self) -> Vec<Window> {
+        limits::strict_windows(&self.shared.snapshot.load())
     }
 
     /// Why a request went as it did, as JSON; `None` where it is not among the last that were logged.

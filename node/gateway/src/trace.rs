@@ -116,6 +116,9 @@ fn limits(json: &mut Json, record: &Record, account: &Account) {
         amount(json, "held", limit, figures.held);
         amount(json, "spent", limit, figures.spent);
         amount(json, "used_now", limit, figures.used_now);
+        if let Some(share) = figures.share {
+            text(json, "share", &share.to_string());
+        }
         json.end_object();
     }
     json.end_array();

@@ -70,6 +70,9 @@ fn one(json: &mut Writer, now: &LimitNow, provider: Option<&str>) {
     if let Some(window) = now.window() {
         text(json, "window", &window);
     }
+    if let Some(share) = now.share {
+        text(json, "share", &share.to_string());
+    }
     for (name, at_ms) in [("since", now.since_ms), ("resets_at", now.resets_at_ms)] {
         if let Some(at_ms) = at_ms {
             let at = UNIX_EPOCH + Duration::from_millis(at_ms);

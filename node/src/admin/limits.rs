@@ -89,6 +89,9 @@ pub(super) struct ShownLimit {
     resets_at: Option<String>,
     /// `strict` or `soft`.
     mode: &'static str,
+    /// Of a strict limit in a cluster, the share that the node which answers has to itself, such as `1/3`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share: Option<String>,
     /// Percents at which a warning is due.
     #[serde(skip_serializing_if = "<[u8]>::is_empty")]
     warn_at: Box<[u8]>,
@@ -120,6 +123,7 @@ impl From<&LimitNow> for ShownLimit {
                 Mode::Strict => "strict",
                 Mode::Soft => "soft",
             },
+            share: now.share.map(|share| share.to_string()),
             warn_at: limit.warn_at.clone(),
             warned: now.warned(),
         }

@@ -44,7 +44,7 @@ pub(crate) async fn join(settings: &Settings, folder: &Path) -> anyhow::Result<J
     let copies = copies.transpose().context("copies of ledgers of other nodes")?;
     let answers = Answers::new(Reader::new(opened.ledger.clone()), copies.clone());
     let (cluster, aside) = match &settings.mesh {
-        None => Cluster::alone(prepared).await?,
+        None => Cluster::alone(prepared, &cells).await?,
         Some(mesh) => {
             let keep = copies.clone().map(|copies| Keep { copies, ledger: opened.ledger.clone() });
             let services =

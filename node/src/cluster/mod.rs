@@ -5,6 +5,9 @@ pub(crate) use join::{Joined, join};
 
 mod cooldowns;
 mod measure;
+mod shares;
+pub(crate) use shares::share;
+
 mod standing;
 pub(crate) use standing::tell;
 

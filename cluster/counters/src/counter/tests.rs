@@ -32,7 +32,8 @@ fn a_calendar_window_starts_anew() {
     let counter = counter(MINUTE, 0);
     assert_eq!(spend(&counter, 10, 10, 59_999), Ok(WindowId(0)));
     let end_ms = Some(60_000);
-    let refused = Refused { at: 0, limit: LimitId(1), left: 0, resets_at_ms: end_ms, retry_at_ms: end_ms };
+    let refused =
+        Refused { at: 0, limit: LimitId(1), left: 0, resets_at_ms: end_ms, retry_at_ms: end_ms, share: None };
     assert_eq!(spend(&counter, 1, 10, 59_999), Err(refused));
     assert_eq!(spend(&counter, 10, 10, 60_000), Ok(WindowId(1)));
     assert_eq!(counter.view(60_000).used(), 10);
@@ -157,7 +158,8 @@ fn a_refusal_tells_what_is_left_and_when_it_is_worth_to_ask_again() {
     assert!(spend(&counter, 6, 10, 100_000).is_ok());
     assert!(spend(&counter, 3, 10, 110_000).is_ok());
     let check = |amount: u64, limit: u64, left: u64, retry_at_ms: Option<u64>| {
-        let expected = Refused { at: 0, limit: LimitId(1), left, resets_at_ms: Some(170_000), retry_at_ms };
+        let expected =
+            Refused { at: 0, limit: LimitId(1), left, resets_at_ms: Some(170_000), retry_at_ms, share: None };
         assert_eq!(counter.charge(amount, limit, 119_999).unwrap_err(), expected, "{amount} of {limit}");
     };
     check(2, 10, 1, Some(170_000));

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use std::{sync::Arc, time::Duration};
 use trestle_config::{AtLimit, Limit, Measure, Mode, OnPartition, OnShort};
 use trestle_counters::{
-    Bound, Charge, Counter, Leases, LimitId, NotAdmitted, Permit, Rule, Window, WindowId,
+    Bound, Charge, Counter, Leases, LimitId, NotAdmitted, Permit, Rule, Share, Window, WindowId,
 };
 use trestle_store as store;
 
@@ -66,6 +66,8 @@ pub(crate) struct Figures {
     pub(crate) spent: u64,
     /// What all have used, and hold, in the newest window that counted.
     pub(crate) used_now: u64,
+    /// Of a strict limit in a cluster, the share that this node has to itself.
+    pub(crate) share: Option<Share>,
 }
 
 /// Where a request is counted: the counters of the process and of its thread.
@@ -327,6 +329,7 @@ impl Account {
                 held: term.held.unwrap_or(0),
                 spent: term.spent,
                 used_now: now.used(),
+                share: term.counter.own_share().filter(|_| term.limit.mode == Mode::Strict),
             };
             (&*term.limit, figures)
         })

@@ -6,10 +6,10 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use trestle_config::Limit;
+use trestle_config::{Limit, Mode};
 use trestle_counters::{
-    Calendar, Cells, Counter, CounterId, CountersFull, Expired, Leases, LimitId, Subject, View, Window,
-    WindowId,
+    Calendar, Cells, Counter, CounterId, CountersFull, Expired, Leases, LimitId, Share, Subject, View,
+    Window, WindowId,
 };
 
 /// Permits that may be open on one thread; each is a request in flight.
@@ -60,6 +60,12 @@ impl Counted {
     /// What a limit counts now. Nothing is made for a look.
     pub(crate) fn view(&self, limit: &Limit, now_ms: u64) -> View {
         self.cells.view(counter_id(limit), now_ms)
+    }
+
+    /// The share of a strict limit that this node has to itself in the view that ends with a window; none where it is alone.
+    pub(crate) fn share(&self, limit: &Limit, window_id: WindowId) -> Option<Share> {
+        let share = self.cells.rights().share(limit.window, window_id);
+        share.filter(|_| limit.mode == Mode::Strict)
     }
 
     /// The counter of something that is counted once: for longer than vendors keep results, which is 30 days.

@@ -17,5 +17,5 @@ mod headers;
 pub(crate) use headers::{Left, write as write_headers};
 
 mod now;
-pub(crate) use now::page;
 pub use now::{LimitNow, LimitPage, LimitsAsked, OWNER_KINDS, kind_word};
+pub(crate) use now::{page, strict_windows};

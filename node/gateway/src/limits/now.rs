@@ -1,9 +1,13 @@
 //! What limits count now, for those who ask: operators, callers about themselves, metrics.
 
 use super::{Counted, owner_word};
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use trestle_config::{Limit, OwnerKind, Snapshot};
-use trestle_counters::{View, Window};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+use trestle_config::{Limit, Mode, OwnerKind, Snapshot};
+use trestle_counters::{Share, View, Window};
 
 /// Most limits of a page.
 const PAGE_MAX: usize = 1_000;
@@ -42,6 +46,8 @@ pub struct LimitNow {
     pub since_ms: Option<u64>,
     /// When some of it is free again (unix milliseconds); nothing without a window.
     pub resets_at_ms: Option<u64>,
+    /// Of a strict limit in a cluster, the share that this node has to itself.
+    pub share: Option<Share>,
 }
 
 /// Which limits are asked for.
@@ -72,7 +78,8 @@ impl LimitNow {
         let View { spent, held, window_id, start_ms, resets_at_ms } = counted.view(limit, now_ms);
         let amount = limit.amount_at(window_id);
         let since_ms = (limit.window != Window::Standing).then_some(start_ms);
-        Self { limit: Arc::clone(limit), amount, used: spent, held, since_ms, resets_at_ms }
+        let share = counted.share(limit, window_id);
+        Self { limit: Arc::clone(limit), amount, used: spent, held, since_ms, resets_at_ms, share }
     }
 
     /// What is neither used nor held.
@@ -123,6 +130,12 @@ pub(crate) fn page(
     }
     let limits = first.values().take(max).map(|limit| LimitNow::new(limit, counted, now_ms));
     LimitPage { limits: limits.collect(), more: first.len() > max }
+}
+
+/// The windows of strict limits, each once.
+pub(crate) fn strict_windows(snapshot: &Snapshot) -> Vec<Window> {
+    let strict = all(snapshot).filter(|limit| limit.mode == Mode::Strict);
+    strict.map(|limit| limit.window).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn all(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<Limit>> {
@@ -178,6 +191,12 @@ mod tests {
             format!("{} {} {name}", kind_word(owner.kind), owner.name)
         };
         (page.limits.iter().map(name).collect(), page.more)
+    }
+
+    #[test]
+    fn windows_of_strict_limits_are_each_there_once() {
+        let month = Window::Calendar(trestle_counters::Calendar::Month);
+        assert_eq!(strict_windows(&made().0), [month], "budgets are strict");
     }
 
     #[test]

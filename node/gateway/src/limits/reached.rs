@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, sync::Arc, time::Duration};
 use trestle_config::{Limit, Measure, OwnerKind};
-use trestle_counters::{Refused, Window};
+use trestle_counters::{Refused, Share, Window};
 use trestle_dialect::{Refusal, RefusalKind};
 
 /// A retry is not asked for later than this, however long a window is: limits are raised by people meanwhile.
@@ -25,24 +25,12 @@ impl Reached {
     /// What refused an amount.
     pub(crate) fn new(limit: &Arc<Limit>, refused: &Refused, (asked, now_ms): (u64, u64)) -> Self {
         let most = limit.amount_at(limit.window.id_at(now_ms));
-        let mut message = format!("the {}: ", named(limit));
-        let _ = match limit.measure {
-            Measure::Concurrent => write!(message, "{most} requests run already"),
-            _ if refused.left == 0 => {
-                write!(message, "{} {} are used up", amount(limit, most), over(limit.window))
-            }
-            _ => write!(
-                message,
-                "{} of {} {} are left, and this request may take {}",
-                amount(limit, refused.left),
-                amount(limit, most),
-                over(limit.window),
-                amount(limit, asked),
-            ),
-        };
+        let share = refused.share.filter(|share| *share != Share::WHOLE);
+        let mut message = format!("the {}: {}", named(limit), standing(limit, refused, (most, asked)));
+        let never = share.is_some_and(|share| share.of(most) < asked);
         let wait = refused.retry_at_ms.map(|at| Duration::from_millis(at.saturating_sub(now_ms)));
         match (wait, refused.resets_at_ms) {
-            _ if limit.measure == Measure::Concurrent => {}
+            _ if limit.measure == Measure::Concurrent || never => {}
             (Some(wait), _) => {
                 let _ = write!(message, "; there is room again at {}", time(now_ms, wait));
             }
@@ -80,6 +68,43 @@ impl Reached {
         let mut refusal = Refusal::new(kind, self.message.clone());
         refusal.retry_after = self.retry_after.or(refusal.retry_after);
         refusal
+    }
+}
+
+/// How the limit stands: `10 requests in 1m are used up`.
+fn standing(limit: &Limit, refused: &Refused, (most, asked): (u64, u64)) -> String {
+    let (whole, over) = (amount(limit, most), over(limit.window));
+    match refused.share.filter(|share| *share != Share::WHOLE) {
+        Some(_) if limit.measure == Measure::Concurrent => {
+            "it is strict, and nodes of a cluster cannot share what runs at once: it has to be soft"
+                .to_owned()
+        }
+        None if limit.measure == Measure::Concurrent => format!("{most} requests run already"),
+        Some(share) if share.is_nothing() => {
+            format!(
+                "it is strict, and this node has no share of {whole} {over} yet; other nodes may have room"
+            )
+        }
+        Some(share) if share.of(most) < asked => {
+            let asked = amount(limit, asked);
+            format!(
+                "this request may take {asked}, and this node has no more than its share, {share} of {whole} {over}"
+            )
+        }
+        Some(share) if refused.left == 0 => {
+            format!("this node's share, {share} of {whole} {over}, is used up; other nodes may have room")
+        }
+        Some(share) => {
+            let (left, asked) = (amount(limit, refused.left), amount(limit, asked));
+            format!(
+                "{left} of this node's share, {share} of {whole} {over}, are left, and this request may take {asked}"
+            )
+        }
+        None if refused.left == 0 => format!("{whole} {over} are used up"),
+        None => {
+            let (left, asked) = (amount(limit, refused.left), amount(limit, asked));
+            format!("{left} of {whole} {over} are left, and this request may take {asked}")
+        }
     }
 }
 
@@ -167,7 +192,19 @@ mod tests {
 
     const NOW: u64 = 1_796_000_000_000;
 
-    fn check(measure: Measure, window: Window, refused: (u64, Option<u64>, Option<u64>), expected: &str) {
+    type Told = (u64, Option<u64>, Option<u64>);
+
+    fn check(measure: Measure, window: Window, refused: Told, expected: &str) {
+        check_shared(measure, window, refused, (None, 4_000_000_000), expected);
+    }
+
+    fn check_shared(
+        measure: Measure,
+        window: Window,
+        refused: Told,
+        (share, asked): (Option<Share>, u64),
+        expected: &str,
+    ) {
         let owner = Owner { kind: OwnerKind::Team, name: "growth".into() };
         let limit = Arc::new(Limit {
             id: owner.limit_id("x"),
@@ -184,8 +221,65 @@ mod tests {
             overrides: [].into(),
         });
         let (left, resets_at_ms, retry_at_ms) = refused;
-        let refused = Refused { at: 0, limit: limit.id, left, resets_at_ms, retry_at_ms };
-        assert_eq!(Reached::new(&limit, &refused, (4_000_000_000, NOW)).message, expected);
+        let refused = Refused { at: 0, limit: limit.id, left, resets_at_ms, retry_at_ms, share };
+        assert_eq!(Reached::new(&limit, &refused, (asked, NOW)).message, expected);
+    }
+
+    #[test]
+    fn in_a_cluster_it_is_said_what_this_node_has() {
+        let day = Window::Calendar(Calendar::Day);
+        let shared = |share: (u32, u32), asked, left, expected| {
+            let share = Share::new(share.0, share.1);
+            check_shared(
+                Measure::NanoUsd,
+                day,
+                (left, Some(NOW + 5_000), Some(NOW + 5_000)),
+                (share, asked),
+                expected,
+            );
+        };
+        shared(
+            (1, 3),
+            1_000_000_000,
+            0,
+            "the budget `x` of team `growth`: this node's share, 1/3 of $3.50 in this day, is used up; other nodes may have \
+             room; there is room again at 2026-11-30T00:53:25Z",
+        );
+        shared(
+            (1, 3),
+            1_000_000_000,
+            500_000_000,
+            "the budget `x` of team `growth`: $0.50 of this node's share, 1/3 of $3.50 in this day, are left, and this request \
+             may take $1.00; there is room again at 2026-11-30T00:53:25Z",
+        );
+        shared(
+            (1, 3),
+            2_000_000_000,
+            500_000_000,
+            "the budget `x` of team `growth`: this request may take $2.00, and this node has no more than its share, 1/3 of \
+             $3.50 in this day",
+        );
+        shared(
+            (0, 3),
+            1_000_000_000,
+            0,
+            "the budget `x` of team `growth`: it is strict, and this node has no share of $3.50 in this day yet; other nodes \
+             may have room",
+        );
+        shared(
+            (1, 1),
+            1_000_000_000,
+            0,
+            "the budget `x` of team `growth`: $3.50 in this day are used up; there is room again at 2026-11-30T00:53:25Z",
+        );
+        check_shared(
+            Measure::Concurrent,
+            Window::Standing,
+            (0, None, None),
+            (Some(Share::NOTHING), 1),
+            "the limit `x` of team `growth`: it is strict, and nodes of a cluster cannot share what runs at once: it has to be \
+             soft",
+        );
     }
 
     #[test]

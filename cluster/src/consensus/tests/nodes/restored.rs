@@ -12,6 +12,14 @@ async fn a_backup_is_another_cluster() {
     for (id, value) in [("k", "1"), ("k", "2"), ("large", &large[..])] {
         old.set("a", id, value).await;
     }
+    let run = crate::ShareRun {
+        window: trestle_counters::Window::Calendar(trestle_counters::Calendar::Month),
+        from: trestle_counters::WindowId(0),
+        until: trestle_counters::WindowId(1),
+        nodes: vec![old.node("a")],
+    };
+    old.at("a").fix_shares(&run, LONG).await.unwrap();
+    assert_eq!(old.at("a").shares().borrow()[..], [run]);
     let file = old.folder.path().join("backup");
     assert_eq!(old.at("a").backup(&file).await.unwrap(), 3);
     assert!(matches!(old.at("a").backup(&file).await, Err(BackupError::Exists(_))));
@@ -42,6 +50,7 @@ async fn a_backup_is_another_cluster() {
     let alone = new.path("alone");
     restore(&file, &alone).await.unwrap();
     let alone = Consensus::open(&alone).await.unwrap().consensus;
+    assert!(alone.shares().borrow().is_empty(), "who spends there is another cluster's");
     assert_eq!((alone.revision(), get(&alone, "k").as_deref()), (3, Some("2")));
     alone.propose(change(Some(3), vec![write("key", "k", None)]), LONG).await.unwrap();
 }
