@@ -1,6 +1,6 @@
 //! The settings of a node that is one of several.
 
-use super::Layers;
+use super::{Layers, MEMBERS};
 use std::{net::SocketAddr, path::PathBuf};
 
 /// Ports that the protocol is known by.
@@ -36,25 +36,16 @@ pub(crate) struct Mesh {
     pub(crate) tls_dir: Option<PathBuf>,
 }
 
-/// All that make no sense without a secret.
-const MEMBERS: [&str; 10] = [
-    "seeds",
-    "bootstrap_expect",
-    "node_name",
-    "zone",
-    "mesh.name",
-    "mesh.listen",
-    "mesh.address",
-    "mesh.gossip_listen",
-    "mesh.gossip_address",
-    "mesh.tls_dir",
-];
+/// Whether a member makes no sense without a secret.
+fn is_of_mesh(member: &str) -> bool {
+    member.starts_with("mesh.") || ["seeds", "bootstrap_expect", "node_name", "zone"].contains(&member)
+}
 
 impl Layers {
     /// None for a node that is alone.
     pub(super) fn mesh(&mut self) -> Option<Mesh> {
         let Some(secret_file) = self.path("cluster_secret_file") else {
-            for member in MEMBERS {
+            for member in MEMBERS.into_iter().filter(|member| is_of_mesh(member)) {
                 if self.values.contains_key(member) && !self.values.contains_key("cluster_secret_file") {
                     let message = "is for a node that is one of several: set `cluster_secret_file` too";
                     self.refuse(member, message);
