@@ -110,7 +110,7 @@ fn requests(shared: &Shared, (node, address): (usize, SocketAddr), request: &str
     while !shared.stop.load(SeqCst) {
         std::thread::sleep(PAUSE);
         let since = shared.ups.now(node);
-        if since % 2 == 0 {
+        if since.is_multiple_of(2) {
             kept = None;
             continue;
         }
@@ -158,7 +158,7 @@ fn writes(shared: &Shared, addresses: &[SocketAddr]) {
         std::thread::sleep(PAUSE * 2);
         let node = number % addresses.len();
         let since = shared.ups.now(node);
-        if since % 2 == 0 {
+        if since.is_multiple_of(2) {
             continue;
         }
         let team = format!("t{number}");
