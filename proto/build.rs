@@ -3,7 +3,7 @@
 use std::{env, error::Error, fs, path::PathBuf};
 
 /// None of them imports another.
-const FILES: [&str; 4] = ["counters", "log", "raft", "status"];
+const FILES: [&str; 6] = ["copies", "counters", "log", "queries", "raft", "status"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=trestle");

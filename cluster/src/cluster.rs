@@ -2,9 +2,9 @@
 
 use crate::{
     ClusterError, Consensus, Exchange, ExchangeCounts, ExchangeSettings, Facts, Founding, GossipCounts,
-    Identity, MemberStatus, Members, Membership, MembershipError, MembershipSettings, MeshWay, NodeId,
-    OpenError, Prepared, Secrets, Server, ServerError, SetAside, SystemClock, Tcp, Tls, TlsError, Udp,
-    mesh::Channels,
+    Health, Identity, MemberStatus, Members, Membership, MembershipError, MembershipSettings, MeshWay,
+    NodeId, OpenError, Prepared, Secrets, Server, ServerError, SetAside, SystemClock, Tcp, Tls, TlsError,
+    Udp, mesh::Channels,
 };
 use std::{
     net::{IpAddr, SocketAddr},
@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 use tokio::{net::UdpSocket, sync::watch, task::JoinSet, time::timeout};
+use tonic::service::Routes;
 use trestle_counters::Cells;
 
 /// How often the members of consensus are looked at for others who need them.
@@ -92,6 +93,30 @@ pub struct Standing {
     pub revision: u64,
 }
 
+/// Another member of the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Other {
+    /// Its number.
+    pub node: NodeId,
+    /// By which people know it: its stable name, or its number where it has none.
+    pub name: String,
+    /// Where it serves peers.
+    pub address: String,
+    /// Whether it was heard of lately. A hint.
+    pub live: bool,
+}
+
+/// Who is a member of the cluster, and who was.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Census {
+    /// The name of this node.
+    pub own: String,
+    /// The others, in the order of their numbers; nobody where there is no mesh.
+    pub others: Vec<Other>,
+    /// Nodes that were removed for good, the latest last; none of them is among the others.
+    pub retired: Vec<NodeId>,
+}
+
 /// A node in its cluster. A clone is another handle to the same.
 #[derive(Clone)]
 pub struct Cluster {
@@ -123,7 +148,7 @@ impl Cluster {
     }
 
     /// Starts a node of a mesh: it is found by others and finds them from here on. Whether it is a member of a cluster is for
-    /// [`Self::joined`] to wait for. `folder` keeps what gossip needs.
+    /// [`Self::joined`] to wait for. `folder` keeps what gossip needs, `services` adds what else peers are answered.
     ///
     /// # Errors
     ///
@@ -133,6 +158,7 @@ impl Cluster {
         folder: &Path,
         settings: MeshSettings,
         cells: Arc<Cells>,
+        services: impl FnOnce(Routes) -> Routes,
     ) -> Result<(Self, Option<SetAside>), JoinError> {
         let identity = prepared.identity().clone();
         let tls = settings.tls.as_ref().map(|of| Tls::open(of, &settings.mesh_name)).transpose()?;
@@ -169,7 +195,7 @@ impl Cluster {
             ExchangeSettings { seed: identity.node(), ..ExchangeSettings::default() },
         );
         let (stop, stopped) = watch::channel(false);
-        let routes = consensus.routes().add_service(exchange.service());
+        let routes = services(consensus.routes().add_service(exchange.service()));
         tasks.spawn(server.serve(routes, identity, told(stopped.clone())));
         if let Some(tls) = tls {
             tasks.spawn(tls.watch());
@@ -259,6 +285,33 @@ impl Cluster {
         self.mesh.as_ref().map(|mesh| &mesh.channels)
     }
 
+    /// Who is a member, as consensus has it here.
+    ///
+    /// # Errors
+    ///
+    /// Consensus has ended.
+    pub async fn census(&self) -> Result<Census, ClusterError> {
+        let Some(mesh) = &self.mesh else { return Ok(Census::default()) };
+        let status = self.consensus.status().await?;
+        let (own, seen) = (self.consensus.node(), mesh.membership.members().borrow().clone());
+        let named = |node, name: String| if name.is_empty() { format!("{node:016x}") } else { name };
+        let others = status.members.into_iter().filter(|member| member.node != own).map(|member| {
+            let heard = seen.get(member.node);
+            Other {
+                node: member.node,
+                name: named(member.node, member.name),
+                address: heard.map_or(member.address, |heard| heard.facts.address.clone()),
+                live: heard.is_some_and(|heard| heard.live),
+            }
+        });
+        let name = mesh.facts.lock().unwrap_or_else(PoisonError::into_inner).name.clone();
+        let others: Vec<_> = others.collect();
+        // One is removed in two steps: while it is still a member it is that alone.
+        let is_member = |node: &NodeId| others.iter().any(|other| other.node == *node);
+        let retired = status.retired.into_iter().filter(|node| !is_member(node)).collect();
+        Ok(Census { own: named(own, name), others, retired })
+    }
+
     /// What became of gossip's datagrams.
     pub fn gossip_counts(&self) -> Option<GossipCounts> {
         self.mesh.as_ref().map(|mesh| mesh.membership.counts())
@@ -277,6 +330,20 @@ impl Cluster {
             (facts.ready, facts.leaving) = (standing.ready, standing.leaving);
             (facts.load, facts.revision) = (standing.load, standing.revision);
         });
+    }
+
+    /// What live peers have seen of routes, opaque here.
+    pub fn health(&self) -> Arc<Health> {
+        self.mesh.as_ref().map(|mesh| mesh.membership.health().borrow().clone()).unwrap_or_default()
+    }
+
+    /// Says what this node has seen of routes: at most 16 texts of 1 KiB. More are not taken.
+    pub fn publish_health(&self, texts: Vec<String>) {
+        if let Some(mesh) = &self.mesh
+            && let Err(error) = mesh.membership.publish_health(texts)
+        {
+            tracing::warn!("{error}");
+        }
     }
 
     fn say(&self, mesh: &Mesh, change: impl FnOnce(&mut Facts)) {

@@ -6,7 +6,7 @@ mod exchange;
 mod membership;
 mod mesh;
 
-pub use cluster::{Cluster, JoinError, MeshSettings, Standing};
+pub use cluster::{Census, Cluster, JoinError, MeshSettings, Other, Standing};
 pub use consensus::{
     BackupError, ChainError, Change, Changed, ClusterError, Consensus, Entity, Founding, MemberStatus,
     MeshWay, OpenError, Opened, Prepared, ProposeError, ReadError, Record, RecordStep, RestoreError,

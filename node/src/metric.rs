@@ -2,6 +2,7 @@
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use std::time::Duration;
 use trestle_store::{Lag, Room};
 
 const BUILD: &str = "trestle_build_info";
@@ -18,6 +19,9 @@ const LEDGER_UNSYNCED: &str = "trestle_ledger_unsynced_bytes";
 const LEDGER_LAG: &str = "trestle_ledger_lag_seconds";
 const LEDGER_BYTES: &str = "trestle_ledger_bytes";
 const LEDGER_BYTES_MAX: &str = "trestle_ledger_max_bytes";
+const COPY_LAG_BYTES: &str = "trestle_ledger_copy_lag_bytes";
+const COPY_LAG: &str = "trestle_ledger_copy_lag_seconds";
+const COPIES_BYTES: &str = "trestle_ledger_copies_bytes";
 const LEASES_EXPIRED: &str = "trestle_leases_expired_total";
 
 /// Installs the recorder and describes what it records.
@@ -43,6 +47,9 @@ pub(crate) fn install() -> anyhow::Result<PrometheusHandle> {
     describe_gauge!(LEDGER_LAG, Unit::Seconds, "Since all of the ledger was on the disk; 0 if it is.");
     describe_gauge!(LEDGER_BYTES, Unit::Bytes, "Files of the ledger together, with what is prepared.");
     describe_gauge!(LEDGER_BYTES_MAX, Unit::Bytes, "What they may come to; beyond, calls are answered 503.");
+    describe_gauge!(COPY_LAG_BYTES, Unit::Bytes, "Bytes of the ledger that no other node has a copy of.");
+    describe_gauge!(COPY_LAG, Unit::Seconds, "Since others had copies of all of it; 0 if they have.");
+    describe_gauge!(COPIES_BYTES, Unit::Bytes, "Copies of ledgers of other nodes that this one keeps.");
     describe_counter!(
         LEASES_EXPIRED,
         "Requests whose hold on limits ended before they did: what they held was given back."
@@ -101,6 +108,13 @@ pub(crate) fn broken(broken: bool) {
 
 pub(crate) fn revision(revision: u64) {
     gauge!(REVISION).set(revision as f64);
+}
+
+/// Of a node in a cluster.
+pub(crate) fn copies(lag_bytes: u64, lag: Duration, kept_bytes: u64) {
+    gauge!(COPY_LAG_BYTES).set(lag_bytes as f64);
+    gauge!(COPY_LAG).set(lag.as_secs_f64());
+    gauge!(COPIES_BYTES).set(kept_bytes as f64);
 }
 
 pub(crate) fn ledger(lag: &Lag, room: &Room, leases_expired: usize) {

@@ -81,44 +81,32 @@ async fn serve(
         Some(address) => Some(bind(address, "--admin-listen").await?),
         None => None,
     };
-    let (node, opened, cells) = cluster::join(&settings, &begin.folder).await?;
-    tokio::select! {
-        joined = async { node.joined().await?; node.filled().await } => joined?,
-        () = stop.told() => {
-            tracing::info!("stopped before there was a cluster to serve for");
-            return Ok(());
-        }
+    let cluster::Joined { cluster: node, opened, cells, answers, gather, copier } =
+        cluster::join(&settings, &begin.folder).await?;
+    let probed = admin_listener.as_ref().or(tls.is_none().then_some(&listener));
+    if !entered(&node, &mut stop, probed).await? {
+        tracing::info!("stopped before there was a cluster to serve for");
+        return Ok(());
     }
     let (control, first) = begin.take_up(node.consensus().clone()).await?;
-    let url = url(if tls.is_some() { "https" } else { "http" }, listener.local_addr()?);
-    let admin_url = match &admin_listener {
-        Some(listener) => self::url("http", listener.local_addr()?),
-        None => url.clone(),
-    };
     let snapshot = control.snapshot();
-    let mut providers: Vec<_> = snapshot.providers.keys().map(ToString::to_string).collect();
-    providers.retain(|name| name != "mock");
-    providers.sort();
-    let bound = Bound { url, admin_url, providers, first };
-
-    let (gateway, keeper, reader) = start(&settings, snapshot, (opened, cells))?;
+    let urls = (url(if tls.is_some() { "https" } else { "http" }, listener.local_addr()?), &admin_listener);
+    let bound = bound(urls, &snapshot, first)?;
+    let (gateway, keeper) = start(&settings, snapshot, (opened, cells))?;
+    answers.serves(gateway.clone());
     control.drive(gateway.clone());
     gateway.credentials_settled(CREDENTIALS_WAIT).await;
     let reload = Reload::install(control.clone(), tls.clone())?;
     let (drain, draining) = watch::channel(false);
     let health = Health::new(gateway.clone(), draining.clone());
     let place = admin::Place { cluster: node.clone(), folder: settings.data_dir.clone() };
-    let admin = Admin::new(recorder, gateway.clone(), health.clone(), (control.clone(), reader, place));
+    let admin = Admin::new(recorder, gateway.clone(), health.clone(), (control.clone(), gather, place));
     let front = Arc::new(Front {
         gateway: gateway.clone(),
         tls,
         admin: admin_listener.is_none().then(|| admin.clone()),
         health,
-        limits: Limits {
-            head: settings.head_timeout,
-            idle: settings.idle_timeout,
-            connections_max: settings.connections_max,
-        },
+        limits: limits(&settings),
         draining,
         open: AtomicUsize::new(0),
     });
@@ -145,25 +133,76 @@ async fn serve(
     tokio::spawn(end_at_once(stop));
     accepting.await?;
     tokio::join!(node.step_down(STEP_DOWN), drained(&front, settings.drain));
-    let stopped = tokio::task::spawn_blocking(move || gateway.stop());
-    match tokio::time::timeout(LOG_FLUSH, stopped).await {
-        Ok(stopped) => stopped?,
-        Err(_) => tracing::warn!("nobody takes the request log from stdout: its last lines are lost"),
+    end(gateway, keeper).await?;
+    if let Some(copier) = copier {
+        copier.flush(HAND_OVER).await;
     }
-    tokio::task::spawn_blocking(move || keeper.stop()).await?;
     node.hand_over(HAND_OVER).await;
     control.close().await;
     tracing::info!("stopped");
     Ok(())
 }
 
-/// Starts the gateway, and what tends to its ledger and reads it.
+/// What is known once the node serves.
+fn bound(
+    (url, admin): (String, &Option<TcpListener>),
+    snapshot: &Snapshot,
+    first: bool,
+) -> anyhow::Result<Bound> {
+    let admin_url = match admin {
+        Some(listener) => self::url("http", listener.local_addr()?),
+        None => url.clone(),
+    };
+    let mut providers: Vec<_> = snapshot.providers.keys().map(ToString::to_string).collect();
+    providers.retain(|name| name != "mock");
+    providers.sort();
+    Ok(Bound { url, admin_url, providers, first })
+}
+
+/// Waits until this node is one of its cluster, and answers probes meanwhile; not if it is told to stop before.
+async fn entered(node: &Cluster, stop: &mut Stop, probed: Option<&TcpListener>) -> anyhow::Result<bool> {
+    let joining = async {
+        node.joined().await?;
+        node.filled().await
+    };
+    let probing = async {
+        match probed {
+            Some(listener) => serve::wait(listener).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        joined = joining => joined.map(|()| true).map_err(Into::into),
+        () = probing => Ok(false),
+        () = stop.told() => Ok(false),
+    }
+}
+
+/// After the last request: the log and the ledger are written to their ends.
+async fn end(gateway: Gateway, keeper: ledger::Keeper) -> anyhow::Result<()> {
+    let stopped = tokio::task::spawn_blocking(move || gateway.stop());
+    match tokio::time::timeout(LOG_FLUSH, stopped).await {
+        Ok(stopped) => stopped?,
+        Err(_) => tracing::warn!("nobody takes the request log from stdout: its last lines are lost"),
+    }
+    tokio::task::spawn_blocking(move || keeper.stop()).await?;
+    Ok(())
+}
+
+fn limits(settings: &Settings) -> Limits {
+    Limits {
+        head: settings.head_timeout,
+        idle: settings.idle_timeout,
+        connections_max: settings.connections_max,
+    }
+}
+
+/// Starts the gateway, and what tends to its ledger.
 fn start(
     settings: &Settings,
     snapshot: Snapshot,
     (opened, cells): (ledger::Opened, Arc<Cells>),
-) -> anyhow::Result<(Gateway, ledger::Keeper, ledger::Reader)> {
-    let reader = ledger::Reader::new(opened.ledger.clone());
+) -> anyhow::Result<(Gateway, ledger::Keeper)> {
     let options = Options {
         threads: settings.threads,
         log: Some(Box::new(std::io::stdout())),
@@ -173,7 +212,7 @@ fn start(
     let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
     let keeper =
         ledger::Keeper::start(opened, gateway.clone()).context("cannot start the ledger's thread")?;
-    Ok((gateway, keeper, reader))
+    Ok((gateway, keeper))
 }
 
 /// A node that peers do not hear of is of no use to them: another process begins anew.

@@ -34,6 +34,10 @@ mod cli_shell;
 mod cli_tokens;
 #[path = "process/cli/which_node.rs"]
 mod cli_which_node;
+#[path = "process/cluster/nodes.rs"]
+mod cluster_nodes;
+#[path = "process/cluster/queries.rs"]
+mod cluster_queries;
 #[path = "process/commands.rs"]
 mod commands;
 #[path = "process/connections.rs"]
@@ -54,6 +58,8 @@ mod http1;
 mod http2;
 #[path = "process/ledger.rs"]
 mod ledger;
+#[path = "process/nodes.rs"]
+mod nodes;
 #[path = "process/passthrough.rs"]
 mod passthrough;
 #[path = "process/realtime.rs"]

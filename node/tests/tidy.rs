@@ -39,6 +39,8 @@ const EDGES: [(&str, &[&str]); 11] = [
             "trestle-counters",
             "trestle-dialect",
             "trestle-gateway",
+            // For what nodes ask each other about lines and traces: the cluster knows neither.
+            "trestle-proto",
             "trestle-provider",
             "trestle-store",
         ],

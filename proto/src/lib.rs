@@ -1,7 +1,9 @@
 //! The protobuf messages of the cluster and the code made from them.
 
+pub mod copies;
 pub mod counters;
 pub mod log;
+pub mod queries;
 pub mod raft;
 pub mod status;
 

@@ -3,16 +3,18 @@
 use crate::{
     admit::{OfRequest, admit, refusal},
     attempt::{Walk, Walked},
+    cause::Failed,
     flight::Flight,
     limits::{Refused, named},
     receive::Ask,
     reserve::Change,
     route::{self, Plan},
+    take::Won,
     timer::Timer,
 };
 use std::{sync::Arc, time::Duration};
 use trestle_config::{Limit, Snapshot, TargetConfig};
-use trestle_dialect::{Refusal, RefusalKind};
+use trestle_dialect::{Dialect, Refusal, RefusalKind};
 
 /// Changes of one request; a document has no cycles of them, and few limits have one.
 const CHANGES_MAX: u32 = 16;
@@ -36,16 +38,26 @@ pub(crate) struct Conceding<'a> {
     pub(crate) plan: Plan,
 }
 
+/// Where a request came to.
+pub(crate) enum Reached {
+    /// A target answers. What was dropped on the way there.
+    Won(Won, Vec<String>),
+    /// It is not let in, or the client's own body cannot be sent on.
+    Refused(Box<Refusal>),
+    /// No target answers; the failure that says most to the client, and the dialect of the target it came from.
+    Lost(Box<Failed>, Option<Dialect>),
+}
+
 impl Conceding<'_> {
     /// Lets it in, and walks to its answer.
-    pub(crate) async fn walk(mut self) -> Walked {
+    pub(crate) async fn walk(mut self) -> Reached {
         self.flight.record.left_out = std::mem::take(&mut self.ask.left_out);
-        let walked = self.run().await;
+        let reached = self.run().await;
         self.flight.record.plan = self.plan;
-        walked
+        reached
     }
 
-    async fn run(&mut self) -> Walked {
+    async fn run(&mut self) -> Reached {
         let caller = self.flight.record.caller.as_ref();
         let mut limits = OfRequest::new(self.snapshot, caller, &self.ask.model);
         let (mut admitted, mut from) = (false, 0);
@@ -56,13 +68,13 @@ impl Conceding<'_> {
                     Err(Refused::Downgrade(model, limit, _)) => {
                         match self.downgrade(&model, &limit) {
                             Ok(other) => limits = other,
-                            Err(refusal) => return Walked::Refused(Box::new(refusal)),
+                            Err(refusal) => return Reached::Refused(Box::new(refusal)),
                         }
                         continue;
                     }
                     Err(refused) => {
                         self.flight.limited(&refused);
-                        return Walked::Refused(Box::new(refusal(&refused)));
+                        return Reached::Refused(Box::new(refusal(&refused)));
                     }
                 }
             }
@@ -85,15 +97,17 @@ impl Conceding<'_> {
                     (admitted, from) = (false, 0);
                     self.downgrade(&model, &limit).map(|other| limits = other)
                 }
-                walked => return walked,
+                Walked::Won(won, dropped) => return Reached::Won(won, dropped),
+                Walked::Refused(refusal) => return Reached::Refused(refusal),
+                Walked::Lost(failed, dialect) => return Reached::Lost(failed, dialect),
             };
             if let Err(refusal) = changed {
-                return Walked::Refused(Box::new(refusal));
+                return Reached::Refused(Box::new(refusal));
             }
         }
         let message =
             "limits changed the request more often than they may: look for limits that send it around";
-        Walked::Refused(Box::new(Refusal::new(RefusalKind::RateLimited, message)))
+        Reached::Refused(Box::new(Refusal::new(RefusalKind::RateLimited, message)))
     }
 
     /// Sends it to another model from now on; a limit that did so no longer counts it.

@@ -5,9 +5,8 @@ use crate::{
     admit::access,
     answer,
     answer::Content,
-    attempt::Walked,
     cause::Failed,
-    concede::{Conceding, longest},
+    concede::{Conceding, Reached, longest},
     flight::Flight,
     headers::Headers,
     models, passthrough, realtime,
@@ -84,14 +83,12 @@ pub(crate) async fn handle(
     finish.set(!ask.stream && !snapshot.aborts(false));
     let conceding =
         Conceding { flight: &mut flight, ask: &mut ask, timer: &mut timer, snapshot: &snapshot, plan };
-    let walked = conceding.walk().await;
+    let reached = conceding.walk().await;
     flight.record.bytes_in += ask.tail().map_or(0, Tail::taken);
-    match walked {
-        Walked::Refused(refusal) => answer::refusal(flight, &refusal),
-        Walked::Lost(failed, dialect) => lost(flight, &failed, dialect),
-        // Made where changes are; none is left here.
-        Walked::Change(..) => answer::refusal(flight, &realtime::not_here()),
-        Walked::Won(won, dropped) => deliver(flight, (won, dropped), timer, (&ask, &snapshot)),
+    match reached {
+        Reached::Refused(refusal) => answer::refusal(flight, &refusal),
+        Reached::Lost(failed, dialect) => lost(flight, &failed, dialect),
+        Reached::Won(won, dropped) => deliver(flight, (won, dropped), timer, (&ask, &snapshot)),
     }
 }
 

@@ -59,6 +59,7 @@ mod timer;
 // What requests share.
 mod budget;
 mod cause;
+mod cooldown;
 mod state;
 mod upstream;
 
@@ -75,6 +76,7 @@ mod foresee;
 
 pub use body::{Answer, Cut, LocalBody, RequestBody};
 pub use client::{Answered, Chat, Client, ClientError, Events};
+pub use cooldown::Cooldown;
 pub use endpoint::{Endpoint, Form, Named, RequestLine, Through};
 pub use explain::{Because, Candidate, Explanation, Question};
 pub use foresee::Foreseen;

@@ -34,7 +34,7 @@ pub(crate) struct ProviderState {
     pub(crate) slots: Slots,
     /// Connections opened so far.
     pub(crate) connections: AtomicU64,
-    keys: Mutex<HashMap<[u8; 32], Arc<KeyHealth>>>,
+    pub(crate) keys: Mutex<HashMap<[u8; 32], Arc<KeyHealth>>>,
     any_learned: AtomicBool,
     learned: Mutex<HashSet<Box<str>>>,
 }

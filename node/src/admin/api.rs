@@ -7,7 +7,7 @@ use super::{
     openapi::{self, Base},
     requests, revisions, tokens, usage,
 };
-use crate::{control::Control, ledger::Reader};
+use crate::{cluster::Gather, control::Control};
 use axum::{
     Router,
     extract::{DefaultBodyLimit, FromRef},
@@ -25,7 +25,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 pub(super) struct Sources {
     pub(super) control: Control,
     pub(super) gateway: Gateway,
-    pub(super) reader: Reader,
+    pub(super) gather: Gather,
     pub(super) place: Place,
 }
 
@@ -41,9 +41,9 @@ impl FromRef<Sources> for Gateway {
     }
 }
 
-impl FromRef<Sources> for Reader {
+impl FromRef<Sources> for Gather {
     fn from_ref(sources: &Sources) -> Self {
-        sources.reader.clone()
+        sources.gather.clone()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which calls are asked for: the parameters that `/api/ledger` and `/api/usage` have in common.
 
 use super::{Problem, revisions::time};
-use crate::ledger::Unanswered;
+use crate::{cluster::Ungathered, control::ChangeError, ledger::Unanswered};
 use http::{StatusCode, Uri};
 use serde::{Deserialize, Serialize};
 use std::time::UNIX_EPOCH;
@@ -118,8 +118,19 @@ impl From<Unanswered> for Problem {
     }
 }
 
+impl From<Ungathered> for Problem {
+    fn from(ungathered: Ungathered) -> Self {
+        match ungathered {
+            Ungathered::Cursor | Ungathered::TooManyGroups => Self::bad_request(ungathered.to_string()),
+            Ungathered::Unanswered(unanswered) => unanswered.into(),
+            Ungathered::Disk(error) => unread(&error),
+            Ungathered::Cluster(error) => ChangeError::Store(error.to_string()).into(),
+        }
+    }
+}
+
 /// The ledger cannot be read now. Why is in the log.
-pub(super) fn unread(error: &std::io::Error) -> Problem {
+fn unread(error: &std::io::Error) -> Problem {
     tracing::error!(%error, "the ledger cannot be read");
     let detail = "the ledger cannot be read: the log of the node says why";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "ledger", "The ledger cannot be read", detail)

@@ -3,10 +3,10 @@
 use super::{
     Problem,
     asker::Asker,
-    filter::{Counts, Filter, is_zero, only, parameters, unread},
+    filter::{Counts, Filter, is_zero, only, parameters},
     revisions::time,
 };
-use crate::ledger::Reader;
+use crate::cluster::{Gather, Gathered};
 use axum::{
     Json,
     extract::{Query, State},
@@ -14,7 +14,7 @@ use axum::{
 use http::Uri;
 use serde::{Deserialize, Serialize};
 use trestle_gateway::usd;
-use trestle_store::{Cursor, Line, Owner};
+use trestle_store::{Line, Owner};
 
 /// Lines of a page, where nothing is said; a ledger gives at most 1,000.
 const PAGE: usize = 100;
@@ -40,6 +40,10 @@ pub(super) struct LedgerPage {
     /// Records that could not be read on the way.
     #[serde(skip_serializing_if = "is_zero")]
     skipped: u64,
+    /// Names of nodes that did not answer: calls that they made are not in this page. They come in a later one if the node
+    /// answers again by then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    incomplete: Vec<String>,
 }
 
 /// A call of a provider that has ended. A request makes one for each attempt.
@@ -47,6 +51,9 @@ pub(super) struct LedgerPage {
 pub(super) struct LedgerLine {
     /// Its own id, in hexadecimal.
     call: String,
+    /// The name of the node that made it, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
     /// The request, by the `x-request-id` of its answer.
     request_id: String,
     /// Which attempt of the request it was, from 1.
@@ -96,11 +103,12 @@ pub(super) struct LedgerLine {
     price_version: String,
 }
 
-impl From<Line> for LedgerLine {
-    fn from(line: Line) -> Self {
+impl From<(Option<String>, Line)> for LedgerLine {
+    fn from((node, line): (Option<String>, Line)) -> Self {
         let Owner { customer, team, user, key } = line.owner;
         Self {
             call: format!("{:032x}", line.call),
+            node,
             request_id: line.request_id.into(),
             attempt: line.attempt,
             started_at: time(line.start_ms),
@@ -127,7 +135,7 @@ impl From<Line> for LedgerLine {
     }
 }
 
-/// The calls that were made: those that ended last come first.
+/// The calls that were made, by all nodes: those that ended last come first.
 #[utoipa::path(
     get,
     path = "/api/ledger",
@@ -136,22 +144,14 @@ impl From<Line> for LedgerLine {
     responses((status = 200, body = LedgerPage), (status = 400, body = Problem), (status = 503, body = Problem))
 )]
 pub(super) async fn list(
-    State(reader): State<Reader>,
+    State(gather): State<Gather>,
     (Query(filter), Query(paged), uri): (Query<Filter>, Query<Paged>, Uri),
     _asker: Asker,
 ) -> Result<Json<LedgerPage>, Problem> {
     only(&uri, &[parameters::<Filter>(), parameters::<Paged>()])?;
     let query = filter.query()?;
-    let after = paged.cursor.as_deref().map(str::parse::<Cursor>).transpose();
-    let after =
-        after.map_err(|_| Problem::bad_request("`cursor`: must be the `next` of a page, as it is"))?;
     let limit = paged.limit.unwrap_or(PAGE);
-    let page = reader.ask(move |ledger| ledger.query(&query, after, limit)).await?;
-    let page = page.map_err(|error| unread(&error))?;
-    let next = page.next.map(|next| next.to_string());
-    Ok(Json(LedgerPage {
-        items: page.lines.into_iter().map(Into::into).collect(),
-        next,
-        skipped: page.skipped,
-    }))
+    let Gathered { all, incomplete } = gather.lines(query, paged.cursor.as_deref(), limit).await?;
+    let items = all.lines.into_iter().map(Into::into).collect();
+    Ok(Json(LedgerPage { items, next: all.next, skipped: all.skipped, incomplete }))
 }

@@ -6,7 +6,7 @@ use super::{
     filter::{only, parameters},
     revisions::time,
 };
-use crate::ledger::now_ms;
+use crate::{cluster::Gather, ledger::now_ms};
 use axum::{
     Json,
     extract::{Query, State},
@@ -44,6 +44,9 @@ pub(super) struct LimitsPage {
     /// Ask for the next page with `cursor` of this; the last page has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+    /// Names of nodes that do not tell what they count now: what they have charged since is not in the figures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    incomplete: Vec<String>,
 }
 
 /// How much, in the unit of its limit.
@@ -153,7 +156,7 @@ fn named(kind: &str) -> Option<OwnerKind> {
     responses((status = 200, body = LimitsPage), (status = 400, body = Problem))
 )]
 pub(super) async fn list(
-    State(gateway): State<Gateway>,
+    (State(gateway), State(gather)): (State<Gateway>, State<Gather>),
     (Query(owned), uri): (Query<Owned>, Uri),
     _asker: Asker,
 ) -> Result<Json<LimitsPage>, Problem> {
@@ -173,5 +176,6 @@ pub(super) async fn list(
     };
     let page = block_in_place(|| gateway.limits(&asked, now_ms()));
     let next = page.limits.last().filter(|_| page.more).map(|last| Place::text_of(&last.limit));
-    Ok(Json(LimitsPage { items: page.limits.iter().map(Into::into).collect(), next }))
+    let incomplete = gather.unheard().await?;
+    Ok(Json(LimitsPage { items: page.limits.iter().map(Into::into).collect(), next, incomplete }))
 }

@@ -24,6 +24,9 @@ pub(crate) struct Problem {
     /// Everything that is wrong, each with its place.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<Place>,
+    /// Names of nodes that did not answer: they may know more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    incomplete: Vec<String>,
 }
 
 /// One thing that is wrong.
@@ -49,7 +52,19 @@ impl Problem {
         detail: impl Into<String>,
     ) -> Self {
         let kind = format!("/api/docs#{kind}");
-        Self { kind, title, status: status.as_u16(), detail: detail.into(), problems: Vec::new() }
+        Self {
+            kind,
+            title,
+            status: status.as_u16(),
+            detail: detail.into(),
+            problems: Vec::new(),
+            incomplete: Vec::new(),
+        }
+    }
+
+    /// These nodes did not answer.
+    pub(super) fn incomplete(self, nodes: &[String]) -> Self {
+        Self { incomplete: nodes.to_vec(), ..self }
     }
 
     /// The request itself cannot be read.

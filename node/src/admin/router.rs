@@ -4,7 +4,7 @@ use super::{
     Place,
     api::{self, Sources as ApiSources},
 };
-use crate::{admin::Health, control::Control, ledger::Reader};
+use crate::{admin::Health, cluster::Gather, control::Control};
 use axum::{
     Extension, Router,
     extract::{ConnectInfo, Request, State},
@@ -48,15 +48,15 @@ impl Admin {
         recorder: PrometheusHandle,
         gateway: Gateway,
         health: Health,
-        of: (Control, Reader, Place),
+        of: (Control, Gather, Place),
     ) -> Self {
-        let (control, reader, place) = of;
+        let (control, gather, place) = of;
         let router = Router::new()
             .route("/healthz", get(probe))
             .route("/readyz", get(probe))
             .route("/metrics", get(metrics))
             .with_state(Sources { recorder, gateway: gateway.clone(), health });
-        let router = router.merge(api::router(ApiSources { control, gateway, reader, place }));
+        let router = router.merge(api::router(ApiSources { control, gateway, gather, place }));
         Self { router, runtime: Handle::current() }
     }
 

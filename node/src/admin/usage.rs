@@ -3,10 +3,13 @@
 use super::{
     Problem,
     asker::Asker,
-    filter::{Counts, Filter, only, parameters, unread},
+    filter::{Counts, Filter, only, parameters},
     revisions::time,
 };
-use crate::ledger::{Reader, now_ms};
+use crate::{
+    cluster::{Gather, Gathered},
+    ledger::now_ms,
+};
 use axum::{
     Json,
     extract::{Query, State},
@@ -16,22 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trestle_counters::{Calendar, Window};
 use trestle_gateway::usd;
-use trestle_store::{Dimension, Sum, SumsError, Totals};
-
-/// By what can be summed.
-const DIMENSIONS: [(&str, Dimension); 11] = [
-    ("customer", Dimension::Customer),
-    ("team", Dimension::Team),
-    ("user", Dimension::User),
-    ("key", Dimension::Key),
-    ("model", Dimension::Model),
-    ("provider", Dimension::Provider),
-    ("vendor_model", Dimension::VendorModel),
-    ("tag", Dimension::Tag),
-    ("hour", Dimension::Hour),
-    ("day", Dimension::Day),
-    ("month", Dimension::Month),
-];
+use trestle_store::{Dimension, Sum, Totals};
 
 /// By what to sum.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -52,6 +40,9 @@ pub(super) struct Usage {
     until: Option<String>,
     /// In order of what is summed by. There is none for what nobody used.
     items: Vec<UsageSum>,
+    /// Names of nodes that did not answer: what they did is not in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    incomplete: Vec<String>,
 }
 
 /// What calls that have something in common come to.
@@ -83,21 +74,21 @@ impl From<Totals> for Amounts {
 }
 
 impl UsageSum {
-    fn new(by: &[(&'static str, Dimension)], sum: Sum) -> Self {
+    fn new(by: &[Dimension], sum: Sum) -> Self {
         let mut all = sum.reported;
         all.add(&sum.estimated);
         let estimated = (sum.estimated.calls > 0).then(|| sum.estimated.into());
-        let names = by.iter().map(|(name, _)| *name);
+        let names = by.iter().map(|dimension| dimension.name());
         Self { group: names.zip(sum.group).collect(), all: all.into(), estimated }
     }
 }
 
 impl By {
-    fn dimensions(&self) -> Result<Vec<(&'static str, Dimension)>, Problem> {
+    fn dimensions(&self) -> Result<Vec<Dimension>, Problem> {
         let mut found = Vec::new();
         for word in self.by.as_deref().unwrap_or_default().split(',').filter(|word| !word.is_empty()) {
-            let Some(dimension) = DIMENSIONS.into_iter().find(|(name, _)| *name == word) else {
-                let all = DIMENSIONS.map(|(name, _)| name).join(", ");
+            let Some(dimension) = Dimension::named(word) else {
+                let all = Dimension::ALL.map(Dimension::name).join(", ");
                 return Err(Problem::bad_request(format!("`by`: `{word}` is none of {all}")));
             };
             if found.contains(&dimension) {
@@ -109,7 +100,7 @@ impl By {
     }
 }
 
-/// What calls come to, summed up by what they have in common.
+/// What calls of all nodes come to, summed up by what they have in common.
 #[utoipa::path(
     get,
     path = "/api/usage",
@@ -118,7 +109,7 @@ impl By {
     responses((status = 200, body = Usage), (status = 400, body = Problem), (status = 503, body = Problem))
 )]
 pub(super) async fn sums(
-    State(reader): State<Reader>,
+    State(gather): State<Gather>,
     (Query(filter), Query(by), uri): (Query<Filter>, Query<By>, Uri),
     _asker: Asker,
 ) -> Result<Json<Usage>, Problem> {
@@ -130,11 +121,7 @@ pub(super) async fn sums(
     };
     let query = filter.query_from(this_month)?;
     let (from, until) = (time(query.from_ms), (query.until_ms < u64::MAX).then(|| time(query.until_ms)));
-    let dimensions: Vec<_> = by.iter().map(|(_, dimension)| *dimension).collect();
-    let sums = reader.ask(move |ledger| ledger.sums(&query, &dimensions)).await?;
-    let sums = sums.map_err(|error| match error {
-        SumsError::TooManyGroups => Problem::bad_request(format!("`by`: {error}")),
-        SumsError::Disk(error) => unread(&error),
-    })?;
-    Ok(Json(Usage { from, until, items: sums.into_iter().map(|sum| UsageSum::new(&by, sum)).collect() }))
+    let Gathered { all, incomplete } = gather.sums(query, by.clone()).await?;
+    let items = all.into_iter().map(|sum| UsageSum::new(&by, sum)).collect();
+    Ok(Json(Usage { from, until, items, incomplete }))
 }

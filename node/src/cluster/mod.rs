@@ -1,8 +1,25 @@
-//! This node in its cluster: how it joins, what it says of itself, how it leaves.
+//! This node in its cluster: how it joins, what it says of itself, how questions are asked of all, how it leaves.
 
 mod join;
-pub(crate) use join::join;
+pub(crate) use join::{Joined, join};
 
+mod cooldowns;
 mod measure;
 mod standing;
 pub(crate) use standing::tell;
+
+// Any node answers for all.
+mod gather;
+pub(crate) use gather::{Gather, Gathered, Ungathered};
+
+mod answer;
+mod merge;
+mod round;
+mod stand_in;
+
+// Each has copies of what others wrote.
+mod copy;
+mod keep;
+mod place;
+
+mod wire;

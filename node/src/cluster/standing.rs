@@ -1,6 +1,7 @@
 //! What a node says of itself to the others, as it changes; and what is measured of the cluster.
 
-use super::measure;
+use super::{cooldowns, measure};
+use crate::ledger::now_ms;
 use std::{net::SocketAddr, time::Duration};
 use tokio::{sync::watch, time::timeout};
 use trestle_cluster::{Cluster, Standing};
@@ -32,8 +33,19 @@ pub(crate) async fn tell(
         if leaving {
             return;
         }
+        share_cooldowns(&cluster, &gateway);
         measure::look(&cluster).await;
         // Sooner where it leaves.
         let _ = timeout(EVERY, draining.changed()).await;
     }
+}
+
+/// Keys of providers that one node has found to be out need not be tried by the others.
+fn share_cooldowns(cluster: &Cluster, gateway: &Gateway) {
+    let now_ms = now_ms();
+    for texts in cluster.health().values() {
+        let told: Vec<_> = texts.iter().flat_map(|text| cooldowns::read(text)).collect();
+        gateway.keep_out(&told, now_ms);
+    }
+    cluster.publish_health(cooldowns::write(&gateway.cooldowns(now_ms)));
 }

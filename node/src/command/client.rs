@@ -3,6 +3,7 @@
 use super::{
     failure::{Failure, Refusal},
     remote::{Remote, Target},
+    silent::{silent_nodes, tell_silent},
 };
 use crate::boot;
 use anyhow::{Context, anyhow};
@@ -10,7 +11,7 @@ use http::{HeaderMap, Method, Request, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::{fs::File, os::unix::fs::OpenOptionsExt, path::Path, time::Duration};
+use std::{collections::BTreeSet, fs::File, os::unix::fs::OpenOptionsExt, path::Path, time::Duration};
 use ureq::{
     Agent,
     tls::{PemItem, RootCerts, TlsConfig, parse_pem},
@@ -180,13 +181,18 @@ impl Client {
     /// All items of a list in pages. `cursor` is the parameter that asks for the next page.
     pub(super) fn pages(&self, path: &str, cursor: &str) -> Result<Vec<Value>, Failure> {
         let (mut items, mut next) = (Vec::new(), String::new());
+        let mut silent = BTreeSet::new();
         for _ in 0..PAGES_MAX {
             let mut page: Value = self.get(&format!("{path}{next}"))?.read()?;
             if let Some(Value::Array(more)) = page.get_mut("items").map(Value::take) {
                 items.extend(more);
             }
+            silent.extend(silent_nodes(&page));
             match page.get("next") {
-                None | Some(Value::Null) => return Ok(items),
+                None | Some(Value::Null) => {
+                    tell_silent(&silent);
+                    return Ok(items);
+                }
                 Some(Value::String(text)) => next = format!("&{cursor}={}", encoded(text)),
                 Some(other) => next = format!("&{cursor}={other}"),
             }

@@ -34,24 +34,47 @@ pub(super) struct Cluster {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// How the cluster stands, as the node that is asked sees it.
+    #[command(after_help = "\
+Examples:
+  trestle cluster status")]
     Status,
     /// The nodes, and how each stands.
+    #[command(after_help = "\
+Examples:
+  trestle cluster members
+  trestle cluster members --json")]
     Members,
     /// Remove a node for good: by its name or its number. It is never let in again with what its disk has.
+    #[command(after_help = "\
+Examples:
+  trestle cluster remove trestle-2
+  trestle cluster remove 970572768455181269")]
     Remove {
         /// Its name, or its number.
         node: String,
     },
     /// Let another node lead, if the one that is asked does.
+    #[command(after_help = "\
+Examples:
+  trestle cluster step-down")]
     StepDown,
     /// Have the node that is asked make a snapshot now.
+    #[command(after_help = "\
+Examples:
+  trestle cluster snapshot")]
     Snapshot,
     /// Save the replicated state as one file: the document, admin tokens, sealed secrets and the history.
+    #[command(after_help = "\
+Examples:
+  trestle cluster backup trestle.backup")]
     Backup {
         /// Where; it must not be there yet.
         file: PathBuf,
     },
     /// Found a new cluster of one node from a backup, in a data folder that is empty. Asks no node.
+    #[command(after_help = "\
+Examples:
+  trestle cluster restore trestle.backup --data-dir /var/lib/trestle")]
     Restore {
         /// The backup.
         file: PathBuf,
@@ -60,6 +83,9 @@ enum What {
         data_dir: PathBuf,
     },
     /// Make a small authority and a certificate for each node, where there is no other authority. Asks no node.
+    #[command(after_help = "\
+Examples:
+  trestle cluster init-tls mesh-tls --nodes trestle-0,trestle-1,trestle-2")]
     InitTls {
         /// Where: a folder a node, for --mesh-tls-dir, and one with the authority's key, which belongs on no node.
         folder: PathBuf,

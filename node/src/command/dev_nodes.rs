@@ -11,6 +11,7 @@ use std::{
     env,
     fmt::Write as _,
     fs::{self, File},
+    io::{Read, Write as _},
     net::{SocketAddr, TcpListener, TcpStream, UdpSocket},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -28,6 +29,7 @@ const NODES_MAX: u16 = 9;
 /// All are ready by then, or something is wrong.
 const READY: Duration = Duration::from_secs(90);
 const LOOK: Duration = Duration::from_millis(100);
+const PROBE: Duration = Duration::from_secs(1);
 /// They have so long to end by themselves.
 const END: Duration = Duration::from_secs(40);
 
@@ -194,7 +196,7 @@ fn told_to_stop() -> anyhow::Result<Arc<AtomicBool>> {
 fn wait_until_ready(nodes: &mut [Running], stop: &AtomicBool) -> anyhow::Result<bool> {
     let begun = Instant::now();
     for node in nodes {
-        while TcpStream::connect_timeout(&node.address, LOOK).is_err() {
+        while !is_ready(node.address) {
             if stop.load(Relaxed) {
                 return Ok(false);
             }
@@ -206,6 +208,19 @@ fn wait_until_ready(nodes: &mut [Running], stop: &AtomicBool) -> anyhow::Result<
         }
     }
     Ok(true)
+}
+
+/// Whether a node says that it takes requests.
+fn is_ready(address: SocketAddr) -> bool {
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&address, PROBE)?;
+        stream.set_read_timeout(Some(PROBE))?;
+        stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
+        let mut head = [0; 12];
+        stream.read_exact(&mut head)?;
+        Ok(String::from_utf8_lossy(&head).into_owned())
+    };
+    ask().is_ok_and(|head| head.ends_with(" 200"))
 }
 
 /// Waits until this process is told to end, or no node is left. One that ends is told of, and the others go on.

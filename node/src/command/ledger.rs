@@ -6,11 +6,12 @@ use super::{
     filter::Filter,
     print,
     remote::Remote,
+    silent::{silent_nodes, tell_silent},
     table::{Table, time},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::process::ExitCode;
+use std::{collections::BTreeSet, process::ExitCode};
 
 /// Lines that one request gives.
 const PAGE: u64 = 1_000;
@@ -80,6 +81,7 @@ impl Ledger {
     pub(super) fn run(self) -> Done {
         let client = Client::open(&self.remote)?;
         let (mut items, mut skipped, mut cursor) = (Vec::new(), 0, String::new());
+        let mut silent = BTreeSet::new();
         let is_cut = loop {
             let count = (self.limit - items.len() as u64).min(PAGE);
             let path = format!("/api/ledger?limit={count}{}{cursor}", self.filter.query());
@@ -87,6 +89,7 @@ impl Ledger {
             if let Some(Value::Array(more)) = page.get_mut("items").map(Value::take) {
                 items.extend(more);
             }
+            silent.extend(silent_nodes(&page));
             skipped += page.get("skipped").and_then(Value::as_u64).unwrap_or(0);
             match page.get("next").and_then(Value::as_str) {
                 None => break false,
@@ -97,8 +100,13 @@ impl Ledger {
         if skipped > 0 {
             eprintln!("{skipped} records of the ledger could not be read");
         }
+        tell_silent(&silent);
         if self.remote.json {
-            print::json(&json!({"items": items}))?;
+            let mut all = json!({"items": items});
+            if !silent.is_empty() {
+                all["incomplete"] = json!(silent);
+            }
+            print::json(&all)?;
             return Ok(ExitCode::SUCCESS);
         }
         let mut table = Table::new([

@@ -36,5 +36,6 @@ mod filter;
 mod print;
 mod profile;
 mod remote;
+mod silent;
 mod table;
 mod verify;

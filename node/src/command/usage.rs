@@ -7,6 +7,7 @@ use super::{
     ledger::Tokens,
     print,
     remote::Remote,
+    silent::{silent_nodes, tell_silent},
     table::Table,
 };
 use serde::Deserialize;
@@ -58,8 +59,10 @@ impl Usage {
         let client = Client::open(&self.remote)?;
         let path = format!("/api/usage?by={}{}", encoded(&self.by.join(",")), self.filter.query());
         let answer = client.get(&path)?;
+        let whole = answer.read::<Value>()?;
+        tell_silent(&silent_nodes(&whole));
         if self.remote.json {
-            print::json(&answer.read::<Value>()?)?;
+            print::json(&whole)?;
             return Ok(ExitCode::SUCCESS);
         }
         let heads: Vec<String> = self.by.iter().map(|name| name.to_uppercase()).collect();

@@ -7,4 +7,4 @@ mod read;
 
 pub(crate) use keep::Keeper;
 pub(crate) use open::{Opened, now_ms, open};
-pub(crate) use read::{Reader, Unanswered};
+pub(crate) use read::{Reader, Unanswered, room_for_copies};

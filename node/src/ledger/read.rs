@@ -1,17 +1,26 @@
 //! Questions for the ledger. They read many files: few are answered at once, and none on a thread that serves.
 
-use std::sync::Arc;
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::spawn_blocking,
+    time::timeout,
+};
 use trestle_store::Ledger;
 
 /// Questions that are answered at once.
 const QUESTIONS_MAX: usize = 4;
+/// Questions of peers that wait for their turn: each peer was asked itself, so that its own callers are refused before.
+const WAITING_MAX: usize = 64;
+/// They wait so long: the peer waits for little more.
+const WAIT: Duration = Duration::from_secs(2);
 
 /// Who answers questions; clones are handles of the same one.
 #[derive(Clone)]
 pub(crate) struct Reader {
     ledger: Ledger,
     places: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
 }
 
 /// Why a question has no answer.
@@ -27,7 +36,8 @@ pub(crate) enum Unanswered {
 
 impl Reader {
     pub(crate) fn new(ledger: Ledger) -> Self {
-        Self { ledger, places: Arc::new(Semaphore::new(QUESTIONS_MAX)) }
+        let [places, waiting] = [QUESTIONS_MAX, WAITING_MAX].map(|places| Arc::new(Semaphore::new(places)));
+        Self { ledger, places, waiting }
     }
 
     /// The answer to a question. It is read to its end, and keeps its place until then, even if nobody waits any more.
@@ -36,6 +46,25 @@ impl Reader {
         question: impl FnOnce(&Ledger) -> T + Send + 'static,
     ) -> Result<T, Unanswered> {
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| Unanswered::Busy)?;
+        self.read(place, question).await
+    }
+
+    /// The same for a peer, which waits for its turn.
+    pub(crate) async fn ask_in_turn<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Ledger) -> T + Send + 'static,
+    ) -> Result<T, Unanswered> {
+        let _waiting = self.waiting.try_acquire().map_err(|_| Unanswered::Busy)?;
+        let place = timeout(WAIT, Arc::clone(&self.places).acquire_owned()).await;
+        let place = place.ok().and_then(Result::ok).ok_or(Unanswered::Busy)?;
+        self.read(place, question).await
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        place: OwnedSemaphorePermit,
+        question: impl FnOnce(&Ledger) -> T + Send + 'static,
+    ) -> Result<T, Unanswered> {
         let ledger = self.ledger.clone();
         let reading = spawn_blocking(move || {
             let _place = place;
@@ -43,6 +72,12 @@ impl Reader {
         });
         reading.await.map_err(|_| Unanswered::Failed)
     }
+}
+
+/// What copies of other ledgers may come to: what the ledger of this node leaves of its largest size.
+pub(crate) fn room_for_copies(ledger: &Ledger) -> u64 {
+    let room = ledger.room();
+    room.bytes_max.saturating_sub(room.bytes)
 }
 
 #[cfg(test)]

@@ -15,5 +15,8 @@ mod stream;
 mod sweep;
 mod vitals;
 
+mod waiting;
+pub(crate) use waiting::wait;
+
 mod tls;
 pub(crate) use tls::Tls;

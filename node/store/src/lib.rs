@@ -4,7 +4,8 @@
 
 mod line;
 pub use line::{
-    Basis, CHARGES_MAX, Charge, Intent, Line, Outcome, OutcomeKind, Owner, TAGS_MAX, TEXT_BYTES_MAX, Tokens,
+    Basis, CHARGES_MAX, Charge, Intent, Line, Outcome, OutcomeKind, Owner, TAGS_MAX, TEXT_BYTES_MAX,
+    TOKEN_KINDS, Tokens,
 };
 
 mod journal;
@@ -34,12 +35,20 @@ pub use recover::{Damage, Recovery};
 mod folder;
 pub use folder::OpenError;
 
+mod copyable;
+pub use copyable::{Copyable, Piece};
+
+mod copies;
+pub use copies::{Chunk, Copied, Copies, CopyError};
+
 mod bytes;
 mod civil;
 mod map;
 mod payload;
 mod record;
 mod segment;
+pub use segment::Name;
+
 mod settled;
 mod source;
 mod summary;

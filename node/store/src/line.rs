@@ -118,11 +118,11 @@ pub struct Tokens {
 }
 
 /// How many kinds [`Tokens`] has.
-pub(crate) const TOKEN_KINDS: usize = 13;
+pub const TOKEN_KINDS: usize = 13;
 
 impl Tokens {
     /// All kinds in the order in which they are on the disk: a new one goes to the end.
-    pub(crate) const fn to_array(self) -> [u64; TOKEN_KINDS] {
+    pub const fn to_array(self) -> [u64; TOKEN_KINDS] {
         [
             self.input,
             self.cached_read,
@@ -140,7 +140,8 @@ impl Tokens {
         ]
     }
 
-    pub(crate) const fn from_array(of: [u64; TOKEN_KINDS]) -> Self {
+    /// Of all kinds, in that order.
+    pub const fn from_array(of: [u64; TOKEN_KINDS]) -> Self {
         let [input, cached_read, cache_write_5m, cache_write_1h, output, reasoning, audio_in, ..] = of;
         let [.., audio_out, image_in, image_out, images, audio_ms, characters] = of;
         Self {

@@ -60,6 +60,8 @@ impl Default for Query {
 pub struct Page {
     /// What was found; fewer than asked for, and even none, where much had to be read.
     pub lines: Vec<Line>,
+    /// Where each of them is: a page can go on behind any of them.
+    pub places: Vec<Cursor>,
     /// Where the next page begins, if there may be one.
     pub next: Option<Cursor>,
     /// Records that could not be read on the way.
@@ -78,6 +80,18 @@ pub struct Cursor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a cursor")]
 pub struct CursorError;
+
+impl Cursor {
+    /// In front of all lines that ended at this time (unix milliseconds) or before, and behind all others.
+    pub const fn at(end_ms: u64) -> Self {
+        Self { end_ms, sequence: u64::MAX, offset: usize::MAX }
+    }
+
+    /// When the line there ended (unix milliseconds).
+    pub const fn end_ms(self) -> u64 {
+        self.end_ms
+    }
+}
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -256,12 +270,14 @@ impl Search<'_> {
         let more = found.len() > self.lines_max;
         found.truncate(self.lines_max);
         let next = found.last().filter(|_| more).map(|last| last.at);
-        Page { lines: found.into_iter().map(|found| found.line).collect(), next, skipped: self.skipped }
+        let places = found.iter().map(|found| found.at).collect();
+        let lines = found.into_iter().map(|found| found.line).collect();
+        Page { lines, places, next, skipped: self.skipped }
     }
 
     /// A page that ends at a time, as what is older has not been read.
     fn cut_at(mut self, last_ms: u64) -> Page {
-        let end = Cursor { end_ms: last_ms, sequence: u64::MAX, offset: usize::MAX };
+        let end = Cursor::at(last_ms);
         self.found.retain(|Reverse(found)| found.at > end);
         let mut page = self.page();
         page.next = page.next.or(Some(end));

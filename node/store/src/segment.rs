@@ -23,9 +23,11 @@ static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// What a file is called, by its number in the ledger and the thread that wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Name {
-    pub(crate) sequence: u64,
-    pub(crate) thread: u32,
+pub struct Name {
+    /// Its number in the ledger; no other segment has it.
+    pub sequence: u64,
+    /// The thread that wrote it.
+    pub thread: u32,
 }
 
 impl Name {

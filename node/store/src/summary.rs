@@ -33,6 +33,8 @@ pub(crate) struct Sealed {
     pub(crate) salt: u32,
     /// On the disk, with the summary.
     pub(crate) bytes: u64,
+    /// Of these, of the segment.
+    pub(crate) segment_bytes: u64,
     pub(crate) lines: u64,
     /// When the first of its lines ended, by the clock.
     pub(crate) first_ms: u64,
@@ -42,6 +44,20 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
+    /// Of a segment that is still written, and read from its file: what is in it is not known before.
+    pub(crate) fn unknown(header: &Header) -> Self {
+        Self {
+            name: header.name,
+            salt: header.salt,
+            bytes: 0,
+            segment_bytes: 0,
+            lines: 0,
+            first_ms: 0,
+            last_ms: u64::MAX,
+            has_rows: false,
+        }
+    }
+
     /// Tells the rows. `None` if there are none that can be read: then the lines are to be read, and what was told is void.
     pub(crate) fn rows(&self, folder: &Folder, visit: &mut dyn FnMut(Common<'_>, Totals)) -> Option<()> {
         if !self.has_rows {
@@ -76,6 +92,7 @@ fn parse(bytes: &[u8]) -> Option<(Reader<'_>, Sealed, u64)> {
         name,
         salt,
         bytes: 0,
+        segment_bytes,
         lines: from.number()?,
         first_ms: from.number()?,
         last_ms: from.number()?,
@@ -109,6 +126,7 @@ fn summarize(header: &Header, bytes: &[u8]) -> (Sealed, Vec<u8>) {
         name,
         salt: header.salt,
         bytes: bytes.len() as u64,
+        segment_bytes: bytes.len() as u64,
         lines: 0,
         first_ms: u64::MAX,
         last_ms: 0,

@@ -37,6 +37,45 @@ pub enum Dimension {
     Month,
 }
 
+impl Dimension {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Customer,
+        Self::Team,
+        Self::User,
+        Self::Key,
+        Self::Model,
+        Self::Provider,
+        Self::VendorModel,
+        Self::Tag,
+        Self::Hour,
+        Self::Day,
+        Self::Month,
+    ];
+
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Customer => "customer",
+            Self::Team => "team",
+            Self::User => "user",
+            Self::Key => "key",
+            Self::Model => "model",
+            Self::Provider => "provider",
+            Self::VendorModel => "vendor_model",
+            Self::Tag => "tag",
+            Self::Hour => "hour",
+            Self::Day => "day",
+            Self::Month => "month",
+        }
+    }
+
+    /// The one that a word names.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dimension| dimension.name() == name)
+    }
+}
+
 /// Lines of one group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {

@@ -110,7 +110,13 @@ fn the_description_is_of_what_is_served() {
     for (path, item) in described["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             operations += 1;
-            let names = [("{kind}", "KIND"), ("{id}", "ID"), ("{revision}", "N"), ("{name}", "NAME")];
+            let names = [
+                ("{kind}", "KIND"),
+                ("{id}", "ID"),
+                ("{revision}", "N"),
+                ("{name}", "NAME"),
+                ("{node}", "NODE"),
+            ];
             let named = names.iter().fold(path.clone(), |path, (from, to)| path.replace(from, to));
             assert!(
                 page.contains(&format!("{named}`")) || page.contains(&format!("{named}?")),

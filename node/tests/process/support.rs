@@ -275,7 +275,7 @@ pub(crate) fn reply(stream: &mut impl Read) -> io::Result<Reply> {
         body.extend_from_slice(&chunk[..chunk.len() - 2]);
     }
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Ok(Reply { status, head, body: String::from_utf8(body).unwrap() })
+    Ok(Reply { status, head, body: String::from_utf8_lossy(&body).into_owned() })
 }
 
 /// Reads a head up to its empty line, in lower case.

@@ -6,9 +6,8 @@ use crate::{
     Answer, Endpoint, Headers, RequestLine,
     admit::access,
     answer::{self, Content},
-    attempt::Walked,
     authenticate::authenticate,
-    concede::{Conceding, longest},
+    concede::{Conceding, Reached, longest},
     flight::Flight,
     handle::{client_id, lost},
     receive::Ask,
@@ -64,10 +63,10 @@ async fn open(
     let conceding =
         Conceding { flight: &mut flight, ask: &mut ask, timer: &mut timer, snapshot: &snapshot, plan };
     let link = match conceding.walk().await {
-        Walked::Won(Won::Session(link), _) => link,
-        Walked::Won(..) | Walked::Change(..) => return Err(answer::refusal(flight, &not_here()).into()),
-        Walked::Refused(refusal) => return Err(answer::refusal(flight, &refusal).into()),
-        Walked::Lost(failed, dialect) => return Err(lost(flight, &failed, dialect).into()),
+        Reached::Won(Won::Session(link), _) => link,
+        Reached::Won(..) => return Err(answer::refusal(flight, &not_here()).into()),
+        Reached::Refused(refusal) => return Err(answer::refusal(flight, &refusal).into()),
+        Reached::Lost(failed, dialect) => return Err(lost(flight, &failed, dialect).into()),
     };
     flight.record.status = 101;
     let mut accepted = answer::head(&flight, Content::Json, &[]);
