@@ -1,4 +1,5 @@
-//! `trestle-bench overhead`: what Trestle costs. `trestle-bench mock`: the upstream that it is measured with.
+//! `trestle-bench overhead`: what Trestle costs. `drill`: what becomes of requests when nodes are lost. `mesh`: what a mesh costs.
+//! `mock`: the upstream that they are measured with.
 
 use std::process::ExitCode;
 
@@ -16,6 +17,12 @@ enum Task {
     /// CPU, latency and memory of the gateway against nginx `proxy_pass`.
     #[cfg(target_os = "linux")]
     Overhead(trestle_bench::overhead::Command),
+    /// Three nodes under load, which are killed in turn.
+    #[cfg(target_os = "linux")]
+    Drill(trestle_bench::drill::Command),
+    /// What a mesh costs: config changes, bytes, CPU.
+    #[cfg(target_os = "linux")]
+    Mesh(trestle_bench::drill::MeshCommand),
     /// The mock upstream (as `trestle-mock`).
     Mock(trestle_bench::mock::Command),
 }
@@ -24,6 +31,10 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         #[cfg(target_os = "linux")]
         Task::Overhead(command) => command.run(),
+        #[cfg(target_os = "linux")]
+        Task::Drill(command) => command.run(),
+        #[cfg(target_os = "linux")]
+        Task::Mesh(command) => command.run(),
         Task::Mock(command) => command.run(),
     };
     match done {

@@ -14,7 +14,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 const BUFFER_BYTES: usize = 32 << 10;
 
 /// A connection to a target; it is made anew after anything went wrong.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     target: Target,
     stream: Option<TcpStream>,
     reader: Reader,
@@ -24,12 +24,12 @@ pub(super) struct Connection {
 
 impl Connection {
     /// `first` is the request to start with, so that connections do not send the same ones at once.
-    pub(super) fn new(target: Target, first: usize) -> Self {
+    pub(crate) fn new(target: Target, first: usize) -> Self {
         Self { target, stream: None, reader: Reader::new(), buffer: vec![0; BUFFER_BYTES], next: first }
     }
 
     /// Connects ahead of the first request.
-    pub(super) async fn connect(&mut self) -> Result<(), String> {
+    pub(crate) async fn connect(&mut self) -> Result<(), String> {
         if self.stream.is_none() {
             let stream = TcpStream::connect(self.target.addr).await.map_err(|error| error.to_string())?;
             stream.set_nodelay(true).map_err(|error| error.to_string())?;
@@ -42,7 +42,7 @@ impl Connection {
     ///
     /// # Errors
     /// Says what was wrong with the connection or the answer.
-    pub(super) async fn exchange(&mut self) -> Result<(), String> {
+    pub(crate) async fn exchange(&mut self) -> Result<(), String> {
         let done = match timeout(ANSWER_MAX, self.send_and_read()).await {
             Ok(done) => done,
             Err(_) => Err(format!("no complete answer within {} s", ANSWER_MAX.as_secs())),

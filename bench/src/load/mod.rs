@@ -10,6 +10,7 @@ mod requests;
 mod tally;
 
 pub use closed::Closed;
+pub(crate) use connection::Connection;
 pub use open::{Rate, at_rate};
 pub use pin::{pin_thread, raise_file_limit};
 pub use probe::probe;

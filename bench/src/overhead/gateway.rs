@@ -8,21 +8,21 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 use sha2::{Digest as _, Sha256};
 
-use super::process::Process;
 use super::side::{Addresses, Side};
 use super::stage::{PROXY_CPU, free_addrs};
 use crate::load::{KEYS, key};
+use crate::process::Process;
 
 /// What Cargo can build for us.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Product {
+pub(crate) struct Product {
     package: &'static [&'static str],
     /// Below the target folder.
     file: &'static str,
 }
 
 /// The gateway.
-pub(super) const GATEWAY: Product = Product { package: &["-p", "trestle"], file: "release/trestle" };
+pub(crate) const GATEWAY: Product = Product { package: &["-p", "trestle"], file: "release/trestle" };
 /// A program that embeds it.
 pub(super) const EMBEDDED: Product = Product {
     package: &["-p", "trestle-gateway", "--example", "in_process"],
@@ -30,7 +30,7 @@ pub(super) const EMBEDDED: Product = Product {
 };
 
 /// Builds a product for release with Cargo; returns its path, in the target folder that our own binary is in.
-pub(super) fn build(product: Product) -> anyhow::Result<PathBuf> {
+pub(crate) fn build(product: Product) -> anyhow::Result<PathBuf> {
     let what = product.package.join(" ");
     eprintln!("cargo build --release {what}");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::cases::chat;
 use super::command::Plan;
-use super::process::Process;
 use super::spread::Spread;
 use super::stage::{PROXY_CPU, Stage};
 use super::turns;
+use crate::process::Process;
 
 /// What the program prints.
 #[derive(Deserialize)]

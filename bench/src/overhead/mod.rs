@@ -12,7 +12,6 @@ mod in_process;
 mod latency;
 mod memory;
 mod nginx;
-mod process;
 mod report;
 mod side;
 mod sizes;
@@ -21,3 +20,5 @@ mod stage;
 mod turns;
 
 pub use command::Command;
+pub(crate) use gateway::{GATEWAY, build};
+pub(crate) use stage::Folder;

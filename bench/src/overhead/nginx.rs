@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 
-use super::process::Process;
 use super::side::{Addresses, Side};
 use super::stage::{PROXY_CPU, free_addrs};
+use crate::process::Process;
 
 const CONFIG: &str = include_str!("nginx.conf");
 /// Where Debian and others put it, beside the PATH of ordinary users.

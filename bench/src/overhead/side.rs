@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 
 use super::cases::{Baseline, Case, chat};
-use super::process::Process;
 use crate::load::{Target, probe, requests};
+use crate::process::Process;
 
 /// Time that a process gets to serve.
 const READY_MAX: Duration = Duration::from_secs(15);

@@ -9,10 +9,10 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 
 use super::cases::Case;
-use super::process::Process;
 use super::side::Side;
 use super::{gateway, nginx};
 use crate::load::{Target, requests};
+use crate::process::Process;
 
 /// The CPU of the proxies.
 pub(super) const PROXY_CPU: usize = 0;
@@ -89,10 +89,11 @@ pub(super) fn free_addrs<const N: usize>() -> anyhow::Result<[SocketAddr; N]> {
 }
 
 /// A folder that is removed when dropped.
-pub(super) struct Folder(pub(super) PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new() -> anyhow::Result<Self> {
+    /// A new one.
+    pub(crate) fn new() -> anyhow::Result<Self> {
         let folder = std::env::temp_dir().join(format!("trestle-bench-{}", std::process::id()));
         std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         Ok(Self(folder))

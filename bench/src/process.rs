@@ -19,22 +19,31 @@ const ERROR_LINE_MAX: usize = 300;
 
 /// A running process. It is ended when this is dropped.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
     errors: PathBuf,
 }
 
 impl Process {
     /// Starts a process on one CPU; what it writes to its error output goes to a file in `folder`.
-    pub(super) fn start(command: &mut Command, cpu: usize, folder: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn start(command: &mut Command, cpu: usize, folder: &Path) -> anyhow::Result<Self> {
+        Self::started(command, Some(cpu), folder)
+    }
+
+    /// The same on any CPU.
+    pub(crate) fn start_anywhere(command: &mut Command, folder: &Path) -> anyhow::Result<Self> {
+        Self::started(command, None, folder)
+    }
+
+    fn started(command: &mut Command, cpu: Option<usize>, folder: &Path) -> anyhow::Result<Self> {
         let program = command.get_program().to_string_lossy().into_owned();
         let name = Path::new(&program).file_name().map_or_else(|| "process".into(), ToOwned::to_owned);
-        let errors = folder.join(name).with_extension(format!("{cpu}.err"));
+        let errors = folder.join(name).with_extension(format!("{}.err", cpu.unwrap_or_default()));
         command.stderr(File::create(&errors)?).stdin(Stdio::null());
         // A child runs where the thread runs that starts it.
         let child = std::thread::scope(|scope| {
             let started = scope.spawn(|| -> anyhow::Result<Child> {
-                pin_thread(cpu)?;
+                cpu.map_or(Ok(()), pin_thread)?;
                 command.spawn().with_context(|| format!("cannot start {program}"))
             });
             started.join().map_err(|_| anyhow!("starting {program} panicked"))?
@@ -43,17 +52,28 @@ impl Process {
     }
 
     /// Its standard output, once.
-    pub(super) fn stdout(&mut self) -> anyhow::Result<std::process::ChildStdout> {
+    pub(crate) fn stdout(&mut self) -> anyhow::Result<std::process::ChildStdout> {
         self.child.stdout.take().context("its output is not captured")
     }
 
     /// Whether it has ended, and how.
-    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).context("it has no id")?;
+        Ok(kill_process(pid, signal)?)
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(&mut self) -> anyhow::Result<ExitStatus> {
+        Ok(self.child.wait()?)
+    }
+
     /// The end of what it wrote to its error output.
-    pub(super) fn errors(&self) -> String {
+    pub(crate) fn errors(&self) -> String {
         let text = std::fs::read_to_string(&self.errors).unwrap_or_default();
         let lines: Vec<String> =
             text.lines().map(|line| line.chars().take(ERROR_LINE_MAX).collect()).collect();
@@ -70,7 +90,7 @@ impl Process {
     }
 
     /// CPU time of all its threads and its children's.
-    pub(super) fn cpu(&self) -> Duration {
+    pub(crate) fn cpu(&self) -> Duration {
         let nanos = self.pids().into_iter().flat_map(|pid| {
             let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
             tasks.filter_map(|task| {
@@ -82,7 +102,7 @@ impl Process {
     }
 
     /// CPU time of the whole life of a process that has ended and was not waited for yet, to 10 ms.
-    pub(super) fn cpu_of_life(&self) -> anyhow::Result<Duration> {
+    pub(crate) fn cpu_of_life(&self) -> anyhow::Result<Duration> {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
         // Fields 14 and 15, user and system time in ticks of 10 ms; the name was number 2.
@@ -91,7 +111,7 @@ impl Process {
     }
 
     /// Memory of itself and its children, in bytes.
-    pub(super) fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         let kib = self.pids().into_iter().filter_map(|pid| {
             let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
             let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
