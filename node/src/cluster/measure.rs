@@ -59,7 +59,9 @@ pub(super) async fn look(cluster: &Cluster) {
         consensus(&status);
     }
     if let Some(members) = cluster.members() {
-        let (all, live) = (members.borrow().iter().count(), members.borrow().live().count());
+        // Not borrowed twice at once: a writer that comes between waits for the first, and the second for the writer.
+        let members = members.borrow().clone();
+        let (all, live) = (members.iter().count(), members.live().count());
         gauge!(NODES, "live" => "true").set(live as f64);
         gauge!(NODES, "live" => "false").set(all.saturating_sub(live) as f64);
     }
