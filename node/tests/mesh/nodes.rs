@@ -361,6 +361,16 @@ impl Mesh {
         }
     }
 
+    /// A chat that the limit has room for. While a node is not within reach, or has just come, each has only a share of what is
+    /// left, and refuses what is beyond it: until then it is asked again.
+    pub(crate) fn is_let_in(&self, node: usize) {
+        eventually(&format!("node {node} to let a request in"), || {
+            let status = self.chat(node, LIMITED).status;
+            assert!([200, 429].contains(&status), "{status}");
+            (status == 200).then_some(())
+        });
+    }
+
     /// A chat with the upstream.
     pub(crate) fn chat(&self, node: usize, key: &str) -> Reply {
         let mut stream = support::connect(self.http(node));
