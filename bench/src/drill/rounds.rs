@@ -76,9 +76,7 @@ impl Stage {
         let begun = Instant::now();
         let others: Vec<_> = (0..self.nodes.size).filter(|other| *other != node).collect();
         // A leader that ends by itself hands over before it ends.
-        let leader_ms = led.then(|| self.another_leads(&others, node, begun)).transpose()?;
-        let dead_ms =
-            (loss != Loss::ToldToEnd).then(|| self.is_seen_dead(&others, node, begun)).transpose()?;
+        let (leader_ms, dead_ms) = self.noticed(&others, node, (led, loss != Loss::ToldToEnd), begun)?;
         let revoked_ms = self.revoke(&others, number)?;
         let cut = (loss == Loss::CutOff).then(|| self.while_cut(node, number)).transpose()?;
         self.load.goes_on(ANSWERS)?;
@@ -160,21 +158,28 @@ impl Stage {
         }
     }
 
-    fn another_leads(&self, others: &[usize], node: usize, begun: Instant) -> anyhow::Result<u64> {
-        until("another leader", || {
-            let said: Vec<_> = others.iter().map(|other| self.nodes.seen(*other).ok()?.leader()).collect();
-            let first = (*said.first()?)?;
-            (first != node && said.iter().all(|other| *other == Some(first))).then_some(())
+    /// When all others had another leader, and when all saw the node dead, as far as that is waited for: each at its own time.
+    fn noticed(
+        &self,
+        others: &[usize],
+        node: usize,
+        (led, dies): (bool, bool),
+        begun: Instant,
+    ) -> anyhow::Result<(Option<u64>, Option<u64>)> {
+        let (mut leader_ms, mut dead_ms) = (None, None);
+        until("another leader, and all to see the node dead", || {
+            let seen: Vec<_> = others.iter().map(|other| self.nodes.seen(*other).ok()).collect();
+            let leaders: Vec<_> = seen.iter().map(|seen| seen.as_ref()?.leader()).collect();
+            let first = leaders.first().copied().flatten();
+            if first.is_some_and(|first| first != node) && leaders.iter().all(|leader| *leader == first) {
+                leader_ms.get_or_insert_with(|| ms(begun.elapsed()));
+            }
+            if seen.iter().all(|seen| seen.as_ref().is_some_and(|seen| !seen.is_live(node))) {
+                dead_ms.get_or_insert_with(|| ms(begun.elapsed()));
+            }
+            ((!led || leader_ms.is_some()) && (!dies || dead_ms.is_some())).then_some(())
         })?;
-        Ok(ms(begun.elapsed()))
-    }
-
-    fn is_seen_dead(&self, others: &[usize], node: usize, begun: Instant) -> anyhow::Result<u64> {
-        until("all to see it dead", || {
-            let dead = |other: &usize| self.nodes.seen(*other).is_ok_and(|seen| !seen.is_live(node));
-            others.iter().all(dead).then_some(())
-        })?;
-        Ok(ms(begun.elapsed()))
+        Ok((leader_ms.filter(|_| led), dead_ms.filter(|_| dies)))
     }
 
     /// A key is removed by one node; how long others take it still.
