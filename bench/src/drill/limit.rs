@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use serde::Serialize;
 
-use super::ask::{chat, look};
+use super::ask::{chat, look, metric};
 use super::nodes::until;
 
 /// Requests that a limited key has in a year.
@@ -56,6 +56,19 @@ pub(super) fn exhaust(
     sight: Sight,
     when: String,
 ) -> anyhow::Result<Overshoot> {
+    if sight == Sight::All {
+        // A node that has just come makes all spend by shares until they have compared what they know.
+        let peers = addresses.len().saturating_sub(1) as f64;
+        let is = |address: &SocketAddr, name: &str, value: f64| {
+            metric(*address, name, "").is_ok_and(|found| found == value)
+        };
+        let is_within_reach = |address: &SocketAddr| {
+            is(address, "trestle_exchange_peers", peers) && is(address, "trestle_exchange_frozen", 0.0)
+        };
+        until("all nodes to be within reach of each other", || {
+            addresses.iter().all(is_within_reach).then_some(())
+        })?;
+    }
     let (admitted, begun) = (AtomicU64::new(0), Instant::now());
     let counting = &admitted;
     std::thread::scope(|scope| {
