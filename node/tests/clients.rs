@@ -6,7 +6,7 @@
 
 #![allow(clippy::expect_used, clippy::panic)] // a panic is a failed test
 
-#[path = "clients/environment.rs"]
+#[path = "python/environment.rs"]
 mod environment;
 #[path = "clients/node.rs"]
 mod node;
@@ -77,6 +77,10 @@ fn document(mock: &str) -> String {
     )
 }
 
+fn environment() -> Option<&'static Environment> {
+    Environment::of("clients-venv", "node/tests/clients")
+}
+
 fn mock() -> Mock {
     Mock::start(Options::default()).expect("the mock upstream starts")
 }
@@ -84,7 +88,7 @@ fn mock() -> Mock {
 /// Each client straight at its vendor's mock: what the suite expects is what the mock does, without us.
 #[test]
 fn clients_agree_with_the_mock_upstream() {
-    let Some(environment) = Environment::get() else { return };
+    let Some(environment) = environment() else { return };
     let mock = mock();
     environment.run(&[
         ("TRESTLE_TEST_URL", mock.url()),
@@ -97,7 +101,7 @@ fn clients_agree_with_the_mock_upstream() {
 /// Each client to each kind of provider, through the gateway.
 #[test]
 fn clients_work_through_the_gateway() {
-    let Some(environment) = Environment::get() else { return };
+    let Some(environment) = environment() else { return };
     let mock = mock();
     let node = Node::serve(&document(&mock.url()), &[("TRESTLE_TEST_CLIENT_KEY", KEY)]);
     environment.run(&[

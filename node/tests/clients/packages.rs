@@ -2,8 +2,13 @@
 
 #![allow(clippy::expect_used, clippy::panic)] // a panic is a failed test
 
-use crate::environment::{FOREIGN_VARIABLES, beside_the_build, folder, or_skip, run, text};
-use std::{fs, path::PathBuf, process::Command, sync::OnceLock};
+use crate::environment::{FOREIGN_VARIABLES, beside_the_build, or_skip, run, text};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
 
 /// Where the packages are; modules are looked for beside the file that asks for them, so the suite lies there too.
 pub(crate) struct Packages {
@@ -37,7 +42,8 @@ impl Packages {
 fn make() -> Result<Packages, String> {
     let problem = |error: std::io::Error| error.to_string();
     let version = run(Command::new("node").arg("--version"))?;
-    let (from, to) = (folder().join("ai"), beside_the_build("clients-npm")?);
+    let (from, to) =
+        (Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/ai"), beside_the_build("clients-npm")?);
     fs::create_dir_all(&to).map_err(problem)?;
     for file in FILES {
         fs::copy(from.join(file), to.join(file)).map_err(problem)?;

@@ -1,4 +1,4 @@
-//! The virtual environment with the pinned clients, and pytest in it.
+//! A virtual environment with the pinned packages of a suite, and pytest in it.
 
 #![allow(clippy::expect_used, clippy::panic)] // a panic is a failed test
 
@@ -13,20 +13,22 @@ use std::{
 /// An environment that is ready.
 pub(crate) struct Environment {
     python: PathBuf,
+    folder: PathBuf,
 }
 
 impl Environment {
-    /// The environment, made where it is missing or of other pins; `None` where it cannot be had and is not required.
-    pub(crate) fn get() -> Option<&'static Self> {
+    /// The environment of the suite in a folder of the checkout, made where it is missing or of other pins (`requirements.txt` there);
+    /// `None` where it cannot be had and is not required. Each suite is asked for by one name of a virtual environment.
+    pub(crate) fn of(name: &'static str, folder: &str) -> Option<&'static Self> {
         static MADE: OnceLock<Result<Environment, String>> = OnceLock::new();
-        or_skip(MADE.get_or_init(make))
+        or_skip(MADE.get_or_init(|| make(name, folder)))
     }
 
     /// Runs the suites once with these variables and fails with their report.
     pub(crate) fn run(&self, variables: &[(&str, String)]) {
         let mut pytest = Command::new(&self.python);
         pytest.args(["-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]);
-        pytest.args(["-W", "ignore::DeprecationWarning"]).arg(folder());
+        pytest.args(["-W", "ignore::DeprecationWarning"]).arg(&self.folder);
         for name in FOREIGN_VARIABLES {
             pytest.env_remove(name);
         }
@@ -56,26 +58,22 @@ pub(crate) fn or_skip<T>(made: &'static Result<T, String>) -> Option<&'static T>
 pub(crate) const FOREIGN_VARIABLES: [&str; 5] =
     ["TRESTLE_TEST_DIRECT", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
 
-/// Where the suites are.
-pub(crate) fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
-}
-
-fn make() -> Result<Environment, String> {
-    let pins = fs::read_to_string(folder().join("requirements.txt")).map_err(|error| error.to_string())?;
+fn make(name: &str, folder: &str) -> Result<Environment, String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
+    let requirements = folder.join("requirements.txt");
+    let pins = fs::read_to_string(&requirements).map_err(|error| error.to_string())?;
     let version = run(Command::new("python3").arg("--version"))?;
     let wanted = format!("{version}{pins}");
-    let venv = beside_the_build("clients-venv")?;
+    let venv = beside_the_build(name)?;
     let (python, stamp) = (venv.join("bin/python"), venv.join("made-of.txt"));
     if fs::read_to_string(&stamp).is_ok_and(|made| made == wanted) {
-        return Ok(Environment { python });
+        return Ok(Environment { python, folder });
     }
     run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv))?;
-    let requirements = folder().join("requirements.txt");
     let options = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "5", "-r"];
     run(Command::new(&python).args(options).arg(requirements))?;
     fs::write(&stamp, wanted).map_err(|error| error.to_string())?;
-    Ok(Environment { python })
+    Ok(Environment { python, folder })
 }
 
 /// A folder for what is made once.
