@@ -36,7 +36,7 @@ locals {
     mesh = {
       tls = {
         existingSecret = local.target.mesh_secret
-        certManager    = { enabled = local.target.mesh_issuer != null, issuerRef = local.target.mesh_issuer == null ? {} : local.target.mesh_issuer }
+        certManager    = { enabled = local.target.mesh_issuer != null, issuerRef = merge({}, local.target.mesh_issuer) }
       }
     }
     persistence = merge(module.core.chart_values.persistence, { storageClass = local.target.storage_class })

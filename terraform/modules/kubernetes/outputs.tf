@@ -38,6 +38,6 @@ output "chart_values" {
 }
 
 output "namespace" {
-  description = "The namespace, once it is there."
+  description = "The namespace, once it is there; null where there is none."
   value       = local.namespace
 }

@@ -37,6 +37,11 @@ variable "provider_keys" {
   description = "Variables of the environment for `env:NAME` in the document, and where each is kept: `SECRET/KEY` in the namespace."
   type        = map(string)
   default     = {}
+
+  validation {
+    condition     = alltrue([for place in values(var.provider_keys) : !can(regex("^(sk-|AIza|gsk_|xai-|AKIA)", place))])
+    error_message = "provider_keys holds what looks like a key itself. Put the key into the secrets manager and its name here: the state is no place for it."
+  }
 }
 
 variable "environment" {

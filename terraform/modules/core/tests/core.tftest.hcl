@@ -211,12 +211,6 @@ run "authoritative_without_document_is_refused" {
   expect_failures = [var.authoritative]
 }
 
-run "key_instead_of_its_name_is_refused" {
-  command = plan
-  variables { provider_keys = { OPENAI_API_KEY = "sk-proj-123" } }
-  expect_failures = [var.provider_keys]
-}
-
 run "setting_as_provider_key_is_refused" {
   command = plan
   variables { provider_keys = { TRESTLE_ROOT_TOKEN = "x" } }
