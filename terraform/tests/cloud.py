@@ -6,6 +6,8 @@ where it went.
 """
 
 import json
+import os
+import sys
 from concurrent import futures
 from pathlib import Path
 
@@ -16,15 +18,17 @@ FOLDER = Path(__file__).parent
 SECRET = "sk-secret-that-no-state-may-hold"
 UNKNOWN = msgpack.ExtType(0, b"\x00")
 NESTING = {"single": 1, "list": 2, "set": 3, "map": 4}
+# Where a form is looked at.
+CHOSEN = {
+    "aws_iam_openid_connect_provider.arn": "arn:aws:iam::1:oidc-provider/issuer.example/id/1",
+    "google_cloud_run_v2_service.uri": "https://trestle-x.a.run.app",
+}
 # Nested attributes (`a = [{ }]`) in providers of the newer framework; in older ones a list of objects.
 FRAMEWORK = {"helm"}
 
 
 def protocol():
     """Messages and services of plugin.proto."""
-    import os
-    import sys
-
     sys.path.insert(0, str(FOLDER))
     before = os.getcwd()
     os.chdir(FOLDER)
@@ -106,9 +110,12 @@ def chosen(field, type_name):
         members = {one["name"]: chosen(one, type_name) for one in field["fields"]}
         return members if field["nested"] == "single" and not field["block"] else [members]
     kind = field["type"]
+    if isinstance(kind, list):
+        return {} if kind[0] == "map" else []
     if kind == "string":
-        return f"{type_name}.{field['name']}"
-    return {"number": 1, "bool": False}.get(kind, {} if kind[0] == "map" else []) if isinstance(kind, list) or kind in ("number", "bool") else None
+        name = f"{type_name}.{field['name']}"
+        return CHOSEN.get(name, f"arn:aws:made-up:{name}" if field["name"] == "arn" else name)
+    return {"number": 1, "bool": False}.get(kind)
 
 
 def servicer(base, messages, schemas, framework):

@@ -3,8 +3,8 @@
 A provider's own binary is large, and its registry is not always within reach. The packages `@cdktf/provider-NAME` hold one
 TypeScript declaration for each resource, made from the provider's schema: names, types, what is required, which are blocks.
 From these the schema is rebuilt, for the types that our modules name. What is not told there: whether an optional attribute
-is also computed (a few that are known to be so are listed below), and ephemeral resources, which are taken to be as the data
-source of the same name.
+is also computed (of resources a few that are known to be so, of data sources all), and ephemeral resources, which are taken to be
+as the data source of the same name.
 """
 
 import json
@@ -21,7 +21,7 @@ PACKAGES = {
     "helm": ("@cdktf/provider-helm@12.1.2", "3.1.1"),
     "kubernetes": ("@cdktf/provider-kubernetes@12.1.1", "2.38.0"),
 }
-ALSO_COMPUTED = {"id", "tags_all", "region", "project", "namespace", "secret_string"}
+ALSO_COMPUTED = {"id", "tags_all", "region", "project", "namespace"}
 PRIMITIVES = {"string": "string", "number": "number", "boolean": "bool", "any": "dynamic", "cdktf.IResolvable": "bool"}
 USE = re.compile(r'^\s*(resource|data|ephemeral)\s+"([a-z0-9_]+)"', re.M)
 MEMBER = re.compile(
@@ -64,7 +64,10 @@ def build(root, cache):
             folder = folder_of(kind, name)[1]
             if folder not in files:
                 raise LookupError(f"{package} has no {folder}: is {kind} {name} of this version of the provider?")
-            schemas[provider][kind][name] = members_of(files[folder], class_of(files[folder]))
+            members = members_of(files[folder], class_of(files[folder]))
+            if kind != "resource":
+                members = [member | {"computed": member["computed"] or (member["optional"] and not member["block"])} for member in members]
+            schemas[provider][kind][name] = members
     made.write_text(json.dumps(schemas))
     stamped.write_text(stamp)
     return schemas
@@ -85,7 +88,7 @@ def unpack(archive, folders):
     with tarfile.open(archive) as tar:
         for entry in tar:
             parts = entry.name.split("/")
-            if len(parts) != 4 or parts[1] != "lib" or parts[2] not in folders:
+            if len(parts) < 4 or parts[1] != "lib" or parts[2] not in folders:
                 continue
             declarations, code = found.get(parts[2], ("", ""))
             text = tar.extractfile(entry).read().decode()

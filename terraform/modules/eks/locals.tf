@@ -12,7 +12,7 @@ locals {
   target = merge(local.defaults, var.target)
 
   # What the issuer calls itself stands behind the name of the resource.
-  issuer    = split(":oidc-provider/", local.target.oidc_provider_arn)[1]
+  issuer    = try(split(":oidc-provider/", local.target.oidc_provider_arn)[1], "")
   namespace = try(local.target.release.namespace, "trestle")
   secret    = "${var.name}-provider-keys"
   balanced  = var.public || try(local.target.release.load_balancer, false)

@@ -19,6 +19,13 @@ resource "aws_iam_role" "this" {
       }
     }]
   })
+
+  lifecycle {
+    precondition {
+      condition     = local.issuer != ""
+      error_message = "target.oidc_provider_arn is \"${local.target.oidc_provider_arn}\"; it must be the ARN of the cluster's OIDC provider in IAM, arn:aws:iam::ACCOUNT:oidc-provider/ISSUER."
+    }
+  }
 }
 
 resource "aws_iam_role_policy" "bedrock" {
