@@ -11,6 +11,7 @@ import json
 import re
 import subprocess
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 # The package for each provider, and the version of the provider that it was made from.
@@ -56,9 +57,11 @@ def build(root, cache):
         return json.loads(made.read_text())
     cache.mkdir(parents=True, exist_ok=True)
     schemas = {}
+    with ThreadPoolExecutor(len(PACKAGES)) as pool:
+        archives = dict(zip(PACKAGES, pool.map(lambda named: fetch(named[0], cache), PACKAGES.values())))
     for provider, (package, _) in PACKAGES.items():
         kinds = [(kind, name) for kind, name in wanted if folder_of(kind, name)[0] == provider]
-        files = unpack(fetch(package, cache), {folder_of(kind, name)[1] for kind, name in kinds} | {"provider"})
+        files = unpack(archives[provider], {folder_of(kind, name)[1] for kind, name in kinds} | {"provider"})
         schemas[provider] = {"resource": {}, "data": {}, "ephemeral": {}, "provider": members_of(files["provider"], "Provider")}
         for kind, name in kinds:
             folder = folder_of(kind, name)[1]

@@ -13,6 +13,7 @@ locals {
     logs_days            = 30
     idle_seconds         = 900
     access_logs_bucket   = null
+    web_acl_arn          = null
     assign_public_ip     = false
     deletion_protection  = true
     architecture         = "X86_64"

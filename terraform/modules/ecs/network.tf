@@ -127,6 +127,8 @@ resource "aws_vpc_security_group_ingress_rule" "disk" {
 }
 
 resource "aws_lb" "this" {
+  # checkov:skip=CKV2_AWS_28:The web ACL is one that is there, by target.web_acl_arn
+  # checkov:skip=CKV2_AWS_76:Its rules are made where it is made
   name               = var.name
   load_balancer_type = "application"
   internal           = !var.public
@@ -146,6 +148,13 @@ resource "aws_lb" "this" {
       prefix  = var.name
     }
   }
+}
+
+resource "aws_wafv2_web_acl_association" "this" {
+  count = local.target.web_acl_arn == null ? 0 : 1
+
+  resource_arn = aws_lb.this.arn
+  web_acl_arn  = local.target.web_acl_arn
 }
 
 resource "aws_lb_target_group" "clients" {
