@@ -14,7 +14,7 @@ output "secret_names" {
 }
 
 output "node_names" {
-  description = "The names of the nodes, as `trestle cluster members` shows them."
+  description = "The names of the nodes, as `trestle cluster members` shows them; null for one that is alone."
   value       = module.platform.node_names
 }
 

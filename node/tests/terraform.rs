@@ -1,4 +1,5 @@
-//! The Terraform modules: their form, their own tests, what they refuse and what they make of providers without a cloud.
+//! The Terraform modules: their form, their own tests, what they refuse, what they make of providers without
+//! a cloud, and that a node starts with what they tell it.
 //!
 //! Needs python3 with `venv`, npm, and the package indexes, as the tests with other vendors' clients do.
 
@@ -13,5 +14,8 @@ use environment::Environment;
 fn terraform_modules_hold() {
     let Some(environment) = Environment::of("terraform-venv", "terraform/tests") else { return };
     let schemas = environment::beside_the_build("terraform-schemas").expect("a place for the schemas");
-    environment.run(&[("TRESTLE_TEST_SCHEMAS", schemas.display().to_string())]);
+    environment.run(&[
+        ("TRESTLE_TEST_SCHEMAS", schemas.display().to_string()),
+        ("TRESTLE_TEST_BINARY", env!("CARGO_BIN_EXE_trestle").to_owned()),
+    ]);
 }

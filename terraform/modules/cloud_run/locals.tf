@@ -22,7 +22,6 @@ locals {
 
   # One instance is one node that is alone: no secret of a cluster, no seeds. The document is its only source, since the disk does not last.
   environment = merge(module.core.environment, {
-    TRESTLE_NODE_NAME          = module.core.node_names[0]
     TRESTLE_DOCUMENT           = "/etc/trestle/gateway.yaml"
     TRESTLE_AUTHORITATIVE      = "true"
     TRESTLE_ROOT_TOKEN         = "env:GATEWAY_ROOT_TOKEN"

@@ -18,8 +18,8 @@ output "secret_names" {
 }
 
 output "node_names" {
-  description = "The names of the nodes, as `trestle cluster members` shows them."
-  value       = module.core.node_names
+  description = "The names of the nodes, as `trestle cluster members` shows them; null for one that is alone."
+  value       = null
 }
 
 output "quorum" {
