@@ -70,7 +70,7 @@ def flat(text):
 
 
 ECS = {name: f"arn:aws:secretsmanager:r:1:secret:{name}" for name in ("cluster_secret", "mesh_certificate", "root_token", "key_encryption_key")}
-ECS |= {"region": "r", "cluster_arn": "c", "vpc_id": "v", "subnet_ids": ["s"], "balancer_subnet_ids": ["s"]}
+ECS |= {"region": "r", "cluster_arn": "arn:aws:ecs:r:1:cluster/c", "vpc_id": "v", "subnet_ids": ["s"], "balancer_subnet_ids": ["s"]}
 RUN = {"project": "p", "location": "l", "root_token": "r", "key_encryption_key": "k"}
 EKS = {"oidc_provider_arn": "arn:aws:iam::1:oidc-provider/x"}
 REFUSED = {

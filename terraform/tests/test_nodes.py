@@ -59,6 +59,16 @@ class Node:
         return self.process.wait(timeout=60)
 
 
+def settings():
+    """The names of the settings in the environment, as docs/settings.md has them. A node says nothing of names that it does not know."""
+    page = (ROOT.parent / "docs" / "settings.md").read_text()
+    return {f"TRESTLE_{name.upper().replace('.', '_')}" for name in re.findall(r"^\| `([a-z_.]+)` \|", page, re.M)}
+
+
+def strange(environment):
+    return {name for name in environment if name.startswith("TRESTLE_")} - settings()
+
+
 def get(url, token=""):
     request = urllib.request.Request(url, headers={"authorization": f"Bearer {token}"} if token else {})
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as answer:
@@ -100,6 +110,7 @@ def test_node_of_ecs(terraform, tmp_path):
 
     environment = {one["name"]: placed(one["value"], places) for one in node["environment"]}
     environment |= {one["name"]: kept[one["valueFrom"]] for one in node["secrets"]}
+    assert not strange(environment) and strange({"TRESTLE_SEED": ""})
     environment |= LOCAL | {"TRESTLE_LISTEN": "127.0.0.1:0", "TRESTLE_ADMIN_LISTEN": "127.0.0.1:0"}
     with Node(environment) as running:
         admin = running.url("admin listening")
@@ -121,7 +132,7 @@ def test_node_of_cloud_run(terraform, tmp_path):
     places = {"/etc/trestle": tmp_path / "etc", "/var/lib/trestle": tmp_path / "data"}
     entries = template["containers"][0]["env"]
     environment = {one["name"]: placed(one["value"], places) if one["value"] else KEYS[one["name"]] for one in entries}
-    assert set(KEYS) <= set(environment)
+    assert set(KEYS) <= set(environment) and not strange(environment)
     with Node(environment | {"TRESTLE_LISTEN": "127.0.0.1:0"}) as running:
         url = running.url("listening")
         for probe in ("startup_probe", "liveness_probe"):

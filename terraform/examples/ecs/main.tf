@@ -1,4 +1,4 @@
-# A cluster of ECS and a network that are there. Change nodes one after another: `terraform apply -parallelism=1`.
+# A cluster of ECS and a network that are there. After the first apply change nodes one after another: `terraform apply -parallelism=1`.
 
 provider "aws" {
   region = var.region

@@ -136,6 +136,11 @@ variable "size" {
     ])
     error_message = "Fargate has no size of ${var.size.cpu} processors and ${var.size.memory_mib} MiB. With 1 processor it has 2048 to 8192 MiB, with 2 4096 to 16384, with 4 8192 to 30720, in steps of 1024."
   }
+
+  validation {
+    condition     = var.platform != "cloud_run" || contains([1, 2, 4, 6, 8], var.size.cpu)
+    error_message = "Cloud Run has no size of ${var.size.cpu} processors for more than one request at once: it has 1, 2, 4, 6 or 8."
+  }
 }
 
 variable "public" {

@@ -1,6 +1,8 @@
 # Who starts the tasks and reads the secrets for them, and who they are.
 
 locals {
+  # aws, aws-cn or aws-us-gov.
+  partition = try(split(":", local.target.cluster_arn)[1], "aws")
   assume_by_tasks = jsonencode({
     Version   = "2012-10-17"
     Statement = [{ Effect = "Allow", Action = "sts:AssumeRole", Principal = { Service = "ecs-tasks.amazonaws.com" } }]
@@ -15,24 +17,23 @@ resource "aws_iam_role" "execution" {
 }
 
 resource "aws_iam_role_policy" "execution" {
-  name = "secrets-and-logs"
+  name = "secrets"
   role = aws_iam_role.execution.id
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = concat(
       [
         { Effect = "Allow", Action = "secretsmanager:GetSecretValue", Resource = local.secret_arns },
-        { Effect = "Allow", Action = ["logs:CreateLogStream", "logs:PutLogEvents"], Resource = "${aws_cloudwatch_log_group.this.arn}:*" },
       ],
       local.target.kms_key_arn == null ? [] : [{ Effect = "Allow", Action = "kms:Decrypt", Resource = local.target.kms_key_arn }],
     )
   })
 }
 
-# Images in ECR.
+# Images in ECR, and logs.
 resource "aws_iam_role_policy_attachment" "execution" {
   role       = aws_iam_role.execution.name
-  policy_arn = "arn:aws:iam::aws:policy/service-role/AmazonECSTaskExecutionRolePolicy"
+  policy_arn = "arn:${local.partition}:iam::aws:policy/service-role/AmazonECSTaskExecutionRolePolicy"
 }
 
 resource "aws_iam_role" "task" {

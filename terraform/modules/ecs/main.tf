@@ -140,7 +140,7 @@ resource "aws_ecs_service" "node" {
   deployment_maximum_percent         = 100
   # A node is not ready before it has all that was committed; until then it is not to be replaced.
   health_check_grace_period_seconds = 1800
-  # With `-parallelism=1` the next node is not touched before this one is back.
+  # With `-parallelism=1` the next node is not changed before this one is back.
   wait_for_steady_state = true
   propagate_tags        = "SERVICE"
   tags                  = var.labels

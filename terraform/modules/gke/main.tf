@@ -25,6 +25,7 @@ ephemeral "google_secret_manager_secret_version" "provider_key" {
 
   project = local.target.secrets_project != null ? local.target.secrets_project : local.target.project
   secret  = each.value
+  version = "latest"
 }
 
 # The keys go from the secrets manager into the cluster and into no plan and no state: what is ephemeral is written by `data_wo` alone.

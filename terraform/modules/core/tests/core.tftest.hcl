@@ -242,6 +242,16 @@ run "size_that_fargate_has_not_is_refused" {
   expect_failures = [var.size]
 }
 
+run "size_that_cloud_run_has_not_is_refused" {
+  command = plan
+  variables {
+    platform = "cloud_run"
+    replicas = 1
+    size     = { cpu = 0.5 }
+  }
+  expect_failures = [var.size]
+}
+
 run "size_of_fargate" {
   command = plan
   variables {
