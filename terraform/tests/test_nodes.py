@@ -69,6 +69,13 @@ def strange(environment):
     return {name for name in environment if name.startswith("TRESTLE_")} - settings()
 
 
+def overridden(environment):
+    """What a module sets, though `environment` may name it: the module would win without a word."""
+    core = (ROOT / "modules" / "core" / "main.tf").read_text()
+    reserved = set(re.findall(r'"(TRESTLE_\w+)"', re.search(r"reserved = \[(.*?)\]", core, re.S)[1]))
+    return {name for name in environment if name.startswith("TRESTLE_")} - reserved - {"TRESTLE_LEDGER_BYTES_MAX"}
+
+
 def get(url, token=""):
     request = urllib.request.Request(url, headers={"authorization": f"Bearer {token}"} if token else {})
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as answer:
@@ -111,6 +118,7 @@ def test_node_of_ecs(terraform, tmp_path):
     environment = {one["name"]: placed(one["value"], places) for one in node["environment"]}
     environment |= {one["name"]: kept[one["valueFrom"]] for one in node["secrets"]}
     assert not strange(environment) and strange({"TRESTLE_SEED": ""})
+    assert not overridden(environment) and overridden({"TRESTLE_LOG": ""})
     environment |= LOCAL | {"TRESTLE_LISTEN": "127.0.0.1:0", "TRESTLE_ADMIN_LISTEN": "127.0.0.1:0"}
     with Node(environment) as running:
         admin = running.url("admin listening")
@@ -132,7 +140,7 @@ def test_node_of_cloud_run(terraform, tmp_path):
     places = {"/etc/trestle": tmp_path / "etc", "/var/lib/trestle": tmp_path / "data"}
     entries = template["containers"][0]["env"]
     environment = {one["name"]: placed(one["value"], places) if one["value"] else KEYS[one["name"]] for one in entries}
-    assert set(KEYS) <= set(environment) and not strange(environment)
+    assert set(KEYS) <= set(environment) and not strange(environment) and not overridden(environment)
     with Node(environment | {"TRESTLE_LISTEN": "127.0.0.1:0"}) as running:
         url = running.url("listening")
         for probe in ("startup_probe", "liveness_probe"):

@@ -21,11 +21,10 @@ locals {
   })
 
   # One instance is one node that is alone: no secret of a cluster, no seeds. The document is its only source, since the disk does not last.
-  environment = merge(module.core.environment, {
+  environment = merge({ TRESTLE_LEDGER_BYTES_MAX = tostring(floor(var.size.memory_mib / 4) * 1024 * 1024) }, module.core.environment, {
     TRESTLE_DOCUMENT           = "/etc/trestle/gateway.yaml"
     TRESTLE_AUTHORITATIVE      = "true"
     TRESTLE_ROOT_TOKEN         = "env:GATEWAY_ROOT_TOKEN"
     TRESTLE_KEY_ENCRYPTION_KEY = "env:GATEWAY_KEY_ENCRYPTION_KEY"
-    TRESTLE_LEDGER_BYTES_MAX   = tostring(floor(var.size.memory_mib / 4) * 1024 * 1024)
   })
 }

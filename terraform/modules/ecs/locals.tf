@@ -57,13 +57,13 @@ locals {
   ))
 
   environment = merge(
+    { TRESTLE_LEDGER_BYTES_MAX = tostring(var.size.disk_gib * 768 * 1024 * 1024) },
     module.core.environment,
     {
       TRESTLE_ADMIN_LISTEN        = "0.0.0.0:${local.ports.admin}"
       TRESTLE_BOOTSTRAP_EXPECT    = tostring(module.core.bootstrap_expect)
       TRESTLE_CLUSTER_SECRET_FILE = "${local.files}/cluster-secret"
       TRESTLE_KEY_ENCRYPTION_KEY  = "env:GATEWAY_KEY_ENCRYPTION_KEY"
-      TRESTLE_LEDGER_BYTES_MAX    = tostring(var.size.disk_gib * 768 * 1024 * 1024)
       TRESTLE_MESH_TLS_DIR        = "${local.files}/mesh"
       TRESTLE_ROOT_TOKEN          = "env:GATEWAY_ROOT_TOKEN"
       TRESTLE_SEEDS               = join(",", local.seeds)
