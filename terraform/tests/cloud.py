@@ -6,15 +6,11 @@ where it went.
 """
 
 import json
-import os
-import sys
 from concurrent import futures
-from pathlib import Path
 
 import grpc
 import msgpack
 
-FOLDER = Path(__file__).parent
 SECRET = "sk-secret-that-no-state-may-hold"
 UNKNOWN = msgpack.ExtType(0, b"\x00")
 NESTING = {"single": 1, "list": 2, "set": 3, "map": 4}
@@ -25,18 +21,6 @@ CHOSEN = {
 }
 # Nested attributes (`a = [{ }]`) in providers of the newer framework; in older ones a list of objects.
 FRAMEWORK = {"helm"}
-
-
-def protocol():
-    """Messages and services of plugin.proto."""
-    sys.path.insert(0, str(FOLDER))
-    before = os.getcwd()
-    os.chdir(FOLDER)
-    try:
-        return grpc.protos_and_services("plugin.proto")
-    finally:
-        os.chdir(before)
-        sys.path.remove(str(FOLDER))
 
 
 class Shape:
@@ -189,7 +173,7 @@ class Cloud:
     """Servers for all providers; `reattach` is what Terraform has to be told."""
 
     def __init__(self, schemas, folder):
-        messages, services = protocol()
+        messages, services = grpc.protos_and_services("plugin.proto")
         self.servers, self.reattach = [], {}
         for name, schema in schemas.items():
             socket = f"{folder}/{name}"
