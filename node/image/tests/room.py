@@ -72,7 +72,7 @@ def eventually(what: str, look):
 class Container:
     """An image unpacked and mounted as an engine would do it: read-only but for its data folder, with files of the test in it."""
 
-    def __init__(self, folder: Path, layer: Path, config: dict, files: dict[str, str]) -> None:
+    def __init__(self, folder: Path, layer: Path, config: dict, files: dict[str, str], shared: dict[str, Path] | None = None) -> None:
         self.config, self.root, self.data = config, folder / "root", folder / "data"
         self.root.mkdir(parents=True)
         subprocess.run(["tar", "--extract", "--numeric-owner", "--same-owner", "--file", layer, "--directory", self.root], check=True)
@@ -83,9 +83,13 @@ class Container:
             path = self.root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+            if name.startswith("run/secrets/"):
+                os.chown(path, USER, USER)
+                path.chmod(0o400)
         mounts = [("/proc", "proc"), ("/dev", "dev"), (self.data, "var/lib/trestle")]
+        mounts += [(source, place) for place, source in (shared or {}).items()]
         for _, place in mounts:
-            (self.root / place).mkdir(exist_ok=True)
+            (self.root / place).mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "--bind", self.root, self.root], check=True)
         subprocess.run(["mount", "-o", "remount,bind,ro", self.root], check=True)
         for source, place in mounts:
@@ -121,6 +125,16 @@ class Container:
             finally:
                 process.kill()
                 process.wait()
+
+
+def ready(container: Container, process: subprocess.Popen, check: list[str], more: dict[str, str]) -> None:
+    """Waits until a health check of a container that serves ends well."""
+
+    def look() -> bool:
+        assert process.poll() is None, f"the node ended with status {process.returncode}"
+        return container.run(check, more).returncode == 0
+
+    eventually("the node to be ready", look)
 
 
 def ask(url: str, body: object = None, token: str = "") -> tuple[int, str]:

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import yaml
-from room import Container, alone, ask, chat, eventually, names
+from room import Container, alone, ask, chat, eventually, names, ready
 from test_compose import services
 
 KEY = "sk-trestle-application-of-the-image-tests"
@@ -35,25 +35,23 @@ def provider(url: str) -> dict:
     return {"base_url": url, "dialects": ["openai-chat"], "keys": keys}
 
 
-def ready(container: Container) -> bool:
-    """What a health check of an engine asks."""
-    return container.run(["/trestle", "health"]).returncode == 0
+CHECK = ["/trestle", "health"]
 
 
 def test_it_serves_from_a_read_only_root_as_nobody(layer, tmp_path):
     def work():
         container = Container(tmp_path / "node", *layer, document())
         assert os.statvfs(container.root).f_flag & os.ST_RDONLY
-        assert not ready(container)
+        assert container.run(CHECK).returncode == 2
         with container.serving(settings()) as process:
-            eventually("the node to be ready", lambda: process.poll() is not None or ready(container))
+            ready(container, process, CHECK, {})
             status, text = chat(URL, "mock/echo", KEY)
             assert status == 200 and "Hello, room" in text, (status, text)
             said = Path(f"/proc/{process.pid}/status").read_text()
             (uid,), (gid,) = (set(re.search(rf"^{name}:(.*)", said, re.M).group(1).split()) for name in ("Uid", "Gid"))
             assert (uid, gid) == ("65532", "65532")
             assert re.search(r"^CapEff:\s*0+$", said, re.M) and re.search(r"^NoNewPrivs:\s*1$", said, re.M)
-        assert not ready(container)
+        assert container.run(CHECK).returncode == 2
         kept = [path for path in container.data.rglob("*") if path.is_file()]
         assert kept and all(path.stat().st_uid == 65532 for path in kept)
 
@@ -63,10 +61,10 @@ def test_it_serves_from_a_read_only_root_as_nobody(layer, tmp_path):
 def test_it_keeps_its_state_in_the_data_folder(layer, tmp_path):
     def work():
         container = Container(tmp_path / "node", *layer, document())
-        with container.serving(settings()):
-            eventually("the node to be ready", lambda: ready(container))
-        with container.serving({"WEB_KEY": KEY}):
-            eventually("the node to be ready", lambda: ready(container))
+        with container.serving(settings()) as process:
+            ready(container, process, CHECK, {})
+        with container.serving({"WEB_KEY": KEY}) as process:
+            ready(container, process, CHECK, {})
             assert chat(URL, "mock/echo", KEY)[0] == 200
 
     alone(work)
@@ -116,8 +114,8 @@ def test_names_are_looked_up_without_a_file_of_the_system(layer, tmp_path):
             files["etc/hosts"] = "127.0.0.1 localhost hosts.test\n"
             container = Container(tmp_path / "node", *layer, files)
             assert not {"etc", "lib", "lib64", "usr"} & set(container.content)
-            with container.serving(settings()):
-                eventually("the node to be ready", lambda: ready(container))
+            with container.serving(settings()) as process:
+                ready(container, process, CHECK, {})
                 status, text = chat(URL, "upstream/m", KEY)
                 assert status == 200 and f"from upstream.test:{port}" in text, (status, text)
                 assert "upstream.test" in asked
@@ -141,9 +139,9 @@ def watched(layer, folder: Path, providers: dict, model: str) -> tuple[int, set[
     calls = "trace=connect,sendto,sendmsg,sendmmsg"
     files = document(**providers) | {"etc/resolv.conf": f"nameserver {NOWHERE}\noptions timeout:1 attempts:1\n"}
     container = Container(folder / "node", *layer, files)
-    # It is strace's child that is watched by strace, not the other way round: signals go to the node.
-    with container.serving(settings(), ["strace", "-D", "-f", "-qq", "-o", str(log), "-e", calls]):
-        eventually("the node to be ready", lambda: ready(container))
+    # With -D the node is our child and strace looks on from elsewhere: signals go to the node.
+    with container.serving(settings(), ["strace", "-D", "-f", "-q", "-o", str(log), "-e", calls]) as process:
+        ready(container, process, CHECK, {})
         status, _ = chat(URL, model, KEY)
     eventually("the end of the watch", lambda: "+++ exited with 0 +++" in log.read_text())
     return status, reached(log.read_text())
@@ -192,12 +190,10 @@ def test_the_nodes_of_compose_are_a_cluster(layer, tmp_path):
             assert ran.returncode == 0 and made in ran.stdout, ran
 
         with names(addresses) as asked, contextlib.ExitStack() as stack:
-            containers = {}
+            started = {}
             for name, address in addresses.items():
                 files["etc/hosts"] = f"127.0.0.1 localhost\n{address} {name}\n"
-                shared = {f"etc/trestle/mesh/{path.relative_to(certificates.data)}": path.read_text()
-                          for path in certificates.data.rglob("*") if path.is_file()}
-                container = containers[name] = Container(tmp_path / name, *layer, files | shared)
+                container = Container(tmp_path / name, *layer, files, {"etc/trestle/mesh": certificates.data})
                 here = composed[name]["environment"] | {
                     "TRESTLE_LISTEN": f"{address}:8080",
                     "TRESTLE_ADMIN_LISTEN": f"{address}:8081",
@@ -205,12 +201,11 @@ def test_the_nodes_of_compose_are_a_cluster(layer, tmp_path):
                     "TRESTLE_MESH_GOSSIP_LISTEN": f"{address}:10101",
                     "WEB_KEY": KEY,
                 }
-                stack.enter_context(container.serving(here))
+                started[name] = container, stack.enter_context(container.serving(here))
             for name, address in addresses.items():
                 (first, *check) = composed[name]["healthcheck"]["test"]
                 assert first == "CMD"
-                at = {"TRESTLE_URL": f"http://{address}:8081"}
-                eventually(f"{name} to be healthy", lambda: containers[name].run(check, at).returncode == 0)
+                ready(*started[name], check, {"TRESTLE_URL": f"http://{address}:8081"})
                 status, text = chat(f"http://{address}:8080", "mock/echo", KEY)
                 assert status == 200, (name, status, text)
             assert set(nodes) <= set(asked)
