@@ -18,7 +18,8 @@ fn image_and_bundle_are_what_they_say() {
     let archive = beside_the_build(archive).expect("a target folder");
     if !archive.is_file() {
         // Not `eprintln!`, which the test harness keeps to itself where a test passes.
-        let skipped = format!("SKIPPED: the image did not run: no {}; node/image/build makes it\n", archive.display());
+        let skipped =
+            format!("SKIPPED: the image did not run: no {}; node/image/build makes it\n", archive.display());
         let _ = std::io::stderr().write_all(skipped.as_bytes());
     }
     environment.run(&[("TRESTLE_TEST_IMAGE", archive.display().to_string())]);

@@ -128,9 +128,10 @@ pub(super) fn check_url(url: &str) -> anyhow::Result<&str> {
         is_plain && uri.scheme_str().is_some_and(|scheme| ["http", "https"].contains(&scheme))
     });
     // Not shown: there may be a password in it.
-    url.split_once(':').filter(|_| is_known).map(|(scheme, _)| scheme).context(
-        "the URL of the node must be `http://HOST:PORT` or `https://HOST:PORT`, and nothing more",
-    )
+    url.split_once(':')
+        .filter(|_| is_known)
+        .map(|(scheme, _)| scheme)
+        .context("the URL of the node must be `http://HOST:PORT` or `https://HOST:PORT`, and nothing more")
 }
 
 /// The host is this machine: no proxy, and no one in between who could read the token.
