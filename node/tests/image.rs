@@ -1,7 +1,8 @@
 //! The image, the bundle and `compose.yaml`: what their scripts make, and the image as it runs in an unpacked root.
 //!
-//! Needs python3 with `venv`, skopeo, strace and a C compiler. The image that runs is the one that `node/image/build` left below the
-//! target folder, as it takes minutes to build: without it those tests are left out, with `TRESTLE_REQUIRE_IMAGE=1` they fail.
+//! Needs python3 with `venv`, skopeo, strace, iproute2 and a C compiler, and root for the image that runs. That is the one which
+//! `node/image/build` left below the target folder, as it takes minutes to build: without it those tests are left out, with
+//! `TRESTLE_REQUIRE_IMAGE=1` they fail.
 
 #![allow(clippy::expect_used, clippy::panic)] // a panic is a failed test
 

@@ -59,6 +59,26 @@ def loopback_up() -> None:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", flags | IFF_UP))
 
 
+def bridged(addresses: dict[str, str], own: str) -> None:
+    """For each name a network with its address, joined by a bridge at which this process has its own, as engines do it."""
+
+    def ip(line: str) -> None:
+        subprocess.run(["ip", *line.split()], check=True)
+
+    # `ip netns` keeps its files there.
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
+    ip("link add name bridge type bridge")
+    ip(f"address add {own}/24 dev bridge")
+    ip("link set bridge up")
+    for number, (name, address) in enumerate(addresses.items()):
+        ip(f"netns add {name}")
+        ip(f"link add name port{number} type veth peer name eth0 netns {name}")
+        ip(f"link set port{number} master bridge up")
+        ip(f"-netns {name} address add {address}/24 dev eth0")
+        ip(f"-netns {name} link set eth0 up")
+        ip(f"-netns {name} link set lo up")
+
+
 def eventually(what: str, look):
     """What `look` gives once it gives something."""
     end = time.monotonic() + DEADLINE_SECONDS
@@ -74,6 +94,8 @@ class Container:
 
     def __init__(self, folder: Path, layer: Path, config: dict, files: dict[str, str], shared: dict[str, Path] | None = None) -> None:
         self.config, self.root, self.data = config, folder / "root", folder / "data"
+        # What its programs are started by, to be in a network of their own.
+        self.within: list[str] = []
         self.root.mkdir(parents=True)
         subprocess.run(["tar", "--extract", "--numeric-owner", "--same-owner", "--file", layer, "--directory", self.root], check=True)
         self.content = sorted(path.relative_to(self.root).as_posix() for path in self.root.rglob("*"))
@@ -97,7 +119,7 @@ class Container:
 
     def command(self, arguments: list[str]) -> list[str]:
         user, _, _ = self.config["User"].partition(":")
-        return [sys.executable, str(ENTER), str(self.root), self.config["WorkingDir"], user, *arguments]
+        return self.within + [sys.executable, str(ENTER), str(self.root), self.config["WorkingDir"], user, *arguments]
 
     def environment(self, more: dict[str, str]) -> dict[str, str]:
         return dict(pair.split("=", 1) for pair in self.config["Env"]) | more
@@ -157,11 +179,11 @@ def chat(url: str, model: str, key: str) -> tuple[int, str]:
 
 
 @contextlib.contextmanager
-def names(known: dict[str, str]):
-    """A DNS server on 127.0.0.1 that knows these names and no others; gives the names that it was asked for."""
+def names(known: dict[str, str], at: str = "127.0.0.1"):
+    """A DNS server that knows these names and no others; gives the names that it was asked for."""
     asked: list[str] = []
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    server.bind(("127.0.0.1", 53))
+    server.bind((at, 53))
 
     def serve() -> None:
         with contextlib.suppress(OSError):
@@ -189,6 +211,6 @@ def names(known: dict[str, str]):
         yield asked
     finally:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
-            last.sendto(b"", ("127.0.0.1", 53))
+            last.sendto(b"", (at, 53))
         thread.join()
         server.close()

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import yaml
-from room import Container, alone, ask, chat, eventually, names, ready
+from room import Container, alone, ask, bridged, chat, eventually, names, ready
 from test_compose import services
 
 KEY = "sk-trestle-application-of-the-image-tests"
@@ -172,46 +172,45 @@ def test_whoever_phones_is_seen(layer, tmp_path):
 
 
 def test_the_nodes_of_compose_are_a_cluster(layer, tmp_path):
-    """The services of compose.yaml with their own settings, on addresses of the loopback, as they are in one room."""
-    composed = services()
+    """The services of compose.yaml with their own settings, each with an address of its own."""
+    composed, own = services(), "10.77.0.1"
     nodes = [name for name in composed if name.startswith("trestle-")]
+    addresses = {name: f"10.77.0.{number}" for number, name in enumerate(nodes, start=2)}
 
     def work():
-        addresses = {name: f"127.0.0.{number}" for number, name in enumerate(nodes, start=2)}
-        files = document() | {
-            "run/secrets/cluster-secret": "5a" * 32,
-            "run/secrets/kek": "a5" * 32,
-            "run/secrets/root-token": ADMIN,
-            "etc/resolv.conf": "nameserver 127.0.0.1\n",
-        }
+        bridged(addresses, own)
         certificates = Container(tmp_path / "certificates", *layer, {})
         for made in ("trestle-0", "each node has its folder already"):
             ran = certificates.run(["/trestle", *composed["mesh-certificates"]["command"]])
             assert ran.returncode == 0 and made in ran.stdout, ran
 
-        with names(addresses) as asked, contextlib.ExitStack() as stack:
+        files = document() | {
+            "run/secrets/cluster-secret": "5a" * 32,
+            "run/secrets/kek": "a5" * 32,
+            "run/secrets/root-token": ADMIN,
+            "etc/resolv.conf": f"nameserver {own}\n",
+        }
+        with names(addresses, own) as asked, contextlib.ExitStack() as stack:
             started = {}
             for name, address in addresses.items():
                 files["etc/hosts"] = f"127.0.0.1 localhost\n{address} {name}\n"
                 container = Container(tmp_path / name, *layer, files, {"etc/trestle/mesh": certificates.data})
-                here = composed[name]["environment"] | {
-                    "TRESTLE_LISTEN": f"{address}:8080",
-                    "TRESTLE_ADMIN_LISTEN": f"{address}:8081",
-                    "TRESTLE_MESH_LISTEN": f"{address}:10102",
-                    "TRESTLE_MESH_GOSSIP_LISTEN": f"{address}:10101",
-                    "WEB_KEY": KEY,
-                }
+                container.within = ["nsenter", f"--net=/run/netns/{name}"]
+                here = composed[name]["environment"] | {"WEB_KEY": KEY}
                 started[name] = container, stack.enter_context(container.serving(here))
             for name, address in addresses.items():
                 (first, *check) = composed[name]["healthcheck"]["test"]
                 assert first == "CMD"
-                ready(*started[name], check, {"TRESTLE_URL": f"http://{address}:8081"})
+                ready(*started[name], check, {"TRESTLE_URL": composed[name]["environment"]["TRESTLE_URL"]})
                 status, text = chat(f"http://{address}:8080", "mock/echo", KEY)
                 assert status == 200, (name, status, text)
             assert set(nodes) <= set(asked)
-            _, text = ask(f"http://{addresses[nodes[0]]}:8081/api/cluster", token=ADMIN)
-            members = json.loads(text)["members"]
-            assert sorted(member["name"] for member in members) == sorted(nodes)
-            assert all(member["votes"] and member["live"] for member in members), text
+
+            def whole() -> bool:
+                _, text = ask(f"http://{addresses[nodes[0]]}:8081/api/cluster", token=ADMIN)
+                members = {member["name"]: member["votes"] and member["live"] for member in json.loads(text)["members"]}
+                return members == dict.fromkeys(nodes, True)
+
+            eventually("all nodes to vote and be heard of", whole)
 
     alone(work)
