@@ -59,4 +59,7 @@ tolerations:
 {{- define "trestle.jobLabels" -}}
 {{ include "trestle.labels" .root }}
 app.kubernetes.io/component: {{ .component }}
+{{- if .root.Values.identity.azure.clientId }}
+azure.workload.identity/use: "true"
+{{- end }}
 {{- end }}

@@ -159,6 +159,9 @@
 {{- if and $request.model (not $request.keySecret.name) -}}
 {{- fail "tests.request.keySecret: needs the secret with the key of a client, as {name, key}" -}}
 {{- end -}}
+{{- if and $request.model (not $request.url) $values.tls.enabled (or (not $values.tls.certManager.enabled) $values.tls.certManager.dnsNames) -}}
+{{- fail "tests.request.url: is needed, as the certificate of tls is not for the name of the service" -}}
+{{- end -}}
 {{- if and $request.keySecret.name (not $request.model) -}}
 {{- fail "tests.request.model: needs the name of a model" -}}
 {{- end -}}
