@@ -75,6 +75,11 @@ class KubernetesApi:
         found = [of for of in self.objects.values() if of["kind"] == kind and of["metadata"]["name"] == name]
         return found[0] if found else None
 
+    def list(self, prefix):
+        """The objects of a kind, and how many changes there were until now: the revision."""
+        with self.changed:
+            return [of for key, of in self.objects.items() if key[:3] == prefix], len(self.events)
+
     def put(self, key, given):
         """Stores an object and returns what is wrong with it, or None."""
         before = self.objects.get(key)
@@ -85,8 +90,8 @@ class KubernetesApi:
         if wrong:
             return wrong
         with self.changed:
-            revision = str(len(self.events) + 2)
-            made["metadata"].update(namespace=key[1], resourceVersion=revision, uid=f"uid-{key[2]}-{key[3]}")
+            revision = len(self.events) + 1
+            made["metadata"].update(namespace=key[1], resourceVersion=str(revision), uid=f"uid-{key[2]}-{key[3]}")
             made["metadata"].setdefault("creationTimestamp", "2026-01-01T00:00:00Z")
             made["status"] = self.status(made)
             self.objects[key] = made
@@ -197,26 +202,39 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "1"}, "components": {"schemas": {}}, "paths": paths}
 
     def watch(self, prefix, query):
-        """The events of a kind, from a revision on, until the cluster is closed or the client leaves."""
+        """What there is of a kind, where that is asked for, then its events, until the cluster is closed or the client leaves."""
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        at = max(int((query.get("resourceVersion") or ["1"])[0] or 1) - 1, 0)
         field = (query.get("fieldSelector") or [""])[0].removeprefix("metadata.name=")
+        if "sendInitialEvents" in query:
+            items, at = self.api.list(prefix)
+            self.send_event(*({"type": "ADDED", "object": of} for of in items if not field or of["metadata"]["name"] == field))
+            end = {"resourceVersion": str(at), "annotations": {"k8s.io/initial-events-end": "true"}}
+            kind = {"apiVersion": prefix[0].removeprefix("apis/").removeprefix("api/"), "kind": self.kind(prefix)}
+            self.send_event({"type": "BOOKMARK", "object": {**kind, "metadata": end}})
+        else:
+            at = int((query.get("resourceVersion") or ["0"])[0] or 0)
         while True:
             with self.api.changed:
                 while at >= len(self.api.events) and not self.api.closed:
                     self.api.changed.wait()
-                fresh = self.api.events[at:]
-                at = len(self.api.events)
+                fresh, at = self.api.events[at:], len(self.api.events)
                 if self.api.closed:
                     return
-            for key, event in fresh:
-                if key[:3] == prefix and (not field or key[3] == field):
-                    line = json.dumps(event).encode() + b"\n"
-                    self.wfile.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
-                    self.wfile.flush()
+            self.send_event(*(event for key, event in fresh if key[:3] == prefix and (not field or key[3] == field)))
+
+    def send_event(self, *events):
+        for event in events:
+            line = json.dumps(event).encode() + b"\n"
+            self.wfile.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
+        self.wfile.flush()
+
+    @staticmethod
+    def kind(prefix):
+        kinds = {(group_path(*of), plural(kind)): kind for of, kinds in KINDS.items() for kind in kinds}
+        return kinds[prefix[0], prefix[2]]
 
     def handle_request(self):
         url = urllib.parse.urlparse(self.path)
@@ -232,10 +250,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.command == "GET" and "watch" in query:
             return self.watch(key[:3], query)
         if self.command == "GET" and key[3] is None:
-            with self.api.changed:
-                items = [of for name, of in self.api.objects.items() if name[:3] == key[:3]]
-                revision = str(len(self.api.events) + 1)
-            return self.answer({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": revision}, "items": items})
+            items, at = self.api.list(key[:3])
+            return self.answer({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": str(at)}, "items": items})
         return self.change(key, yaml.safe_load(body) if body else None)
 
     def change(self, key, given):
@@ -256,4 +272,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         wrong = self.api.put(key, given)
         return self.refuse(422, "Invalid", wrong) if wrong else self.answer(self.api.objects[key])
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_request
+    def handle_any(self):
+        try:
+            self.handle_request()
+        except (BrokenPipeError, ConnectionResetError):
+            # The client has seen enough.
+            self.close_connection = True
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any

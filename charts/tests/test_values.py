@@ -40,7 +40,7 @@ WRONG = [
     ({"persistence": {"accessModes": ["ReadWriteMany"]}}, "/persistence/accessModes"),
     ({"antiAffinity": "hard"}, "/antiAffinity"),
     ({"podDisruptionBudget": {"minAvailable": "50%"}}, "/podDisruptionBudget/minAvailable"),
-    ({"providerKeys": {"env": {"NOT-A-NAME": {"name": "a", "key": "b"}}}}, "/providerKeys/env"),
+    ({"providerKeys": {"env": {"NOT-A-NAME": {"name": "a", "key": "b"}}}}, "invalid propertyName 'NOT-A-NAME'"),
 ]
 
 
@@ -98,12 +98,13 @@ def test_contradictions_are_refused_with_a_reason(refused, values, text):
     assert text in refused(values)
 
 
-def test_every_reason_is_tested():
-    reasons = re.findall(r'fail (?:\(printf )?"([^"%`]+)', "".join(path.read_text() for path in (CHART / "templates").glob("*.tpl")))
-    assert len(reasons) > 30
+def test_every_reason_is_tested(refused):
+    templates = "".join(path.read_text() for path in (CHART / "templates").glob("*.tpl"))
+    reasons = re.findall(r'fail (?:\(printf )?"([^"]+)"', templates)
+    assert len(reasons) == templates.count("fail ") > 30
+    said = "\n".join(refused(values) for values, _ in CONTRADICTIONS)
     for reason in reasons:
-        words = reason.split(":")[0]
-        assert any(words in text or text in reason for _, text in CONTRADICTIONS), f"no test sees: {reason}"
+        assert re.search(re.sub("%[ds]", ".+", re.escape(reason)), said), f"no test sees: {reason}"
 
 
 @pytest.mark.parametrize(("replicas", "least"), [(1, None), (2, 1), (3, 2), (4, 3), (5, 4), (6, 5), (7, 6), (8, 7), (9, 8)])
@@ -251,7 +252,8 @@ def test_values_are_all_in_the_schema_and_the_other_way_round():
         members = schema.get("properties")
         if members is None or schema.get("additionalProperties", True) is not False and path != "global":
             return
-        if values:
+        # Kubernetes' own, of which we say a part.
+        if values and path not in ("resources", "jobResources"):
             assert set(values) == set(members), path
         for name, of in values.items():
             if isinstance(of, dict):

@@ -9,7 +9,7 @@
 {{- join "," $pairs -}}
 {{- end }}
 
-{{/* Settings that are plain text, as a map; what is nothing is left to the binary. */}}
+{{/* Settings that are plain text, as a map of text: large numbers would come out as 3.6e+06. What is nothing is left to the binary. */}}
 {{- define "trestle.settings" -}}
 {{- $node := .Values.node -}}
 {{- $any := ternary "[::]" "0.0.0.0" .Values.ipv6 -}}
@@ -32,14 +32,14 @@
   "TRESTLE_MESH_ADDRESS" (printf "$(POD_NAME).%s:10102" $headless)
   "TRESTLE_MESH_GOSSIP_LISTEN" (printf "%s:10101" $any)
   "TRESTLE_MESH_GOSSIP_ADDRESS" (ternary "[$(POD_IP)]:10101" "$(POD_IP):10101" .Values.ipv6)
-  "TRESTLE_THREADS" (int $node.threads)
-  "TRESTLE_DRAIN_MS" (mul (int $node.drainSeconds) 1000)
-  "TRESTLE_HEAD_TIMEOUT_MS" (mul (int $node.headTimeoutSeconds) 1000)
-  "TRESTLE_IDLE_TIMEOUT_MS" (mul (int $node.idleTimeoutSeconds) 1000)
-  "TRESTLE_CONNECTIONS_MAX" (int $node.connectionsMax)
+  "TRESTLE_THREADS" (int $node.threads | toString)
+  "TRESTLE_DRAIN_MS" (mul (int $node.drainSeconds) 1000 | toString)
+  "TRESTLE_HEAD_TIMEOUT_MS" (mul (int $node.headTimeoutSeconds) 1000 | toString)
+  "TRESTLE_IDLE_TIMEOUT_MS" (mul (int $node.idleTimeoutSeconds) 1000 | toString)
+  "TRESTLE_CONNECTIONS_MAX" (int $node.connectionsMax | toString)
   "TRESTLE_LOG_FORMAT" $node.log.format
   "TRESTLE_LEDGER_BYTES_MAX" (include "trestle.ledgerBytes" .)
-  "TRESTLE_LEDGER_KEEP_DAYS" (int $node.ledger.keepDays)
+  "TRESTLE_LEDGER_KEEP_DAYS" (int $node.ledger.keepDays | toString)
 -}}
 {{- with .Values.secrets.keys.keyEncryptionKeyPrevious -}}
 {{- $_ := set $set "TRESTLE_KEY_ENCRYPTION_KEY_PREVIOUS" (printf "%s%s" $secrets .) -}}
@@ -77,8 +77,8 @@
 {{- end -}}
 {{- end -}}
 {{- with .Values.metrics -}}
-{{- if not (kindIs "invalid" .pushIntervalMs) -}}{{- $_ := set $set "TRESTLE_METRICS_PUSH_INTERVAL_MS" (int .pushIntervalMs) -}}{{- end -}}
-{{- if not (kindIs "invalid" .keysMax) -}}{{- $_ := set $set "TRESTLE_METRICS_KEYS_MAX" (int .keysMax) -}}{{- end -}}
+{{- if not (kindIs "invalid" .pushIntervalMs) -}}{{- $_ := set $set "TRESTLE_METRICS_PUSH_INTERVAL_MS" (int64 .pushIntervalMs | toString) -}}{{- end -}}
+{{- if not (kindIs "invalid" .keysMax) -}}{{- $_ := set $set "TRESTLE_METRICS_KEYS_MAX" (int64 .keysMax | toString) -}}{{- end -}}
 {{- end -}}
 {{- toJson $set -}}
 {{- end }}
@@ -90,7 +90,7 @@
   valueFrom: {fieldRef: {fieldPath: status.podIP}}
 {{- range $name, $value := include "trestle.settings" . | fromJson }}
 - name: {{ $name }}
-  value: {{ toString $value | quote }}
+  value: {{ $value | quote }}
 {{- end }}
 {{- range $name, $of := .Values.providerKeys.env }}
 - name: {{ $name }}
