@@ -71,16 +71,21 @@ def refused(render):
 
 @pytest.fixture
 def cluster():
-    api = KubernetesApi()
-    yield api
-    api.close()
+    with KubernetesApi() as api:
+        yield api
 
 
 @pytest.fixture
 def release(cluster):
     """Helm, with that cluster."""
-    with helm.Config(namespace=NAMESPACE, storage_driver="memory", kubeconfig_content=cluster.kubeconfig(NAMESPACE)) as config:
+    with helm_of(cluster) as config:
         yield config
+
+
+def helm_of(cluster):
+    """Helm slows itself down to spare a cluster; this one needs no sparing."""
+    config = cluster.kubeconfig(NAMESPACE)
+    return helm.Config(namespace=NAMESPACE, storage_driver="memory", kubeconfig_content=config, qps=10_000, burst_limit=10_000)
 
 
 @pytest.fixture(scope="session")

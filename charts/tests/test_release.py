@@ -5,7 +5,7 @@ import base64
 import helm_python as helm
 import pytest
 import yaml
-from conftest import CHART, NAMESPACE, RELEASE
+from conftest import CHART, NAMESPACE, RELEASE, helm_of
 from kubernetes_api import KubernetesApi
 
 NAME = "demo-trestle"
@@ -25,7 +25,7 @@ def upgrade(release, values=None):
     return release.upgrade(CHART, RELEASE, values or {}, timeout=20, reset_values=True)
 
 
-# Helm takes two seconds to see the end of a hook: tests of something else do without.
+# For tests that are not about hooks.
 QUIET = {"hooks": {"scaleIn": {"enabled": False}, "finalize": {"enabled": False}}}
 
 
@@ -153,20 +153,15 @@ def test_what_can_be_changed_later_changes_nothing_that_cannot(cluster, release)
 
 @pytest.mark.parametrize(("version", "sleeps"), [("1.29.15", False), ("1.30.0-gke.1", True), ("1.37.0", True)])
 def test_an_older_kubernetes_has_no_step_before_the_end(version, sleeps):
-    api = KubernetesApi(version)
-    with helm.Config(namespace=NAMESPACE, storage_driver="memory", kubeconfig_content=api.kubeconfig(NAMESPACE)) as config:
+    with KubernetesApi(version) as api, helm_of(api) as config:
         install(config)
-    (container,) = api.get("StatefulSet", NAME)["spec"]["template"]["spec"]["containers"]
+        (container,) = api.get("StatefulSet", NAME)["spec"]["template"]["spec"]["containers"]
     assert ("lifecycle" in container) == sleeps
-    api.close()
 
 
 def test_a_kubernetes_that_is_too_old_is_refused():
-    api = KubernetesApi("1.28.9")
-    with helm.Config(namespace=NAMESPACE, storage_driver="memory", kubeconfig_content=api.kubeconfig(NAMESPACE)) as config:
-        with pytest.raises(helm.HelmError, match="kubeVersion: >=1.29"):
-            install(config)
-    api.close()
+    with KubernetesApi("1.28.9") as api, helm_of(api) as config, pytest.raises(helm.HelmError, match="kubeVersion: >=1.29"):
+        install(config)
 
 
 def test_the_package_has_what_it_needs_and_no_more(tmp_path):
