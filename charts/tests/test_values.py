@@ -148,6 +148,7 @@ def test_every_name_that_is_used_is_there_or_of_the_operator(render, name):
     labels = manifests.pod()["metadata"]["labels"]
     for service in (of for of in manifests.all if of["kind"] == "Service"):
         assert service["spec"]["selector"].items() <= labels.items()
+        assert service["spec"]["selector"]["app.kubernetes.io/component"] == "node"
     for job in (of for of in manifests.all if of["kind"] in ("Job", "Pod")):
         pod = job["metadata"] if job["kind"] == "Pod" else job["spec"]["template"]["metadata"]
         assert pod["labels"]["app.kubernetes.io/component"] != "node", "services and the budget would count it"
