@@ -179,6 +179,11 @@ class Pods:
         except OSError:
             return None
 
+    def members(self):
+        status, body = self.get(1, "/api/cluster", headers={"authorization": f"Bearer {self.token()}"})
+        assert status == 200
+        return {of["name"] for of in json.loads(body)["members"]}
+
     def token(self):
         return base64.b64decode(self.manifests.of("Secret", "-secrets")["data"]["root-token"]).decode()
 
@@ -260,3 +265,20 @@ def test_hooks_backups_and_tests_do_what_they_should(pods):
     done = pods.command(backup, BACKUP_FILE=str(file))
     assert done.returncode == 0 and file.stat().st_size > 0, done.stderr
     assert pods.command(backup, BACKUP_FILE=str(file)).returncode != 0, "no file is written over"
+
+
+def test_more_nodes_come_and_go_again(pods, render):
+    """As an upgrade to five and back to three does it: the file of the number changes, and no node that runs is touched."""
+    five = render({"replicas": 5})
+    assert five.pod() == pods.manifests.pod()
+    (pods.folder / "etc/node/node.toml").write_text(five.of("ConfigMap", "-node")["data"]["node.toml"])
+    for number in (3, 4):
+        pods.start(number, 5)
+    pods.ready(3, 4)
+    assert pods.members() == {f"demo-trestle-{number}" for number in range(5)}
+    hook = pods.manifests.of("Job", "-scale-in")["spec"]["template"]["spec"]["containers"][0]
+    if is_awaited(hook["args"]):
+        return
+    done = pods.command(hook)
+    assert done.returncode == 0, done.stderr
+    assert pods.members() == {f"demo-trestle-{number}" for number in range(3)}
