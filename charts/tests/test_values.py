@@ -77,6 +77,8 @@ CONTRADICTIONS = [
     ({"terminationGracePeriodSeconds": 900}, "terminationGracePeriodSeconds: is 900, at least 920 are needed"),
     ({"traces": {"sample": 0.5}}, "traces.sample: is of no use without otlp.endpoint"),
     ({"otlp": {"ca": "/a"}}, "otlp: headers, ca and resource are of no use without otlp.endpoint"),
+    ({"metrics": {"pushIntervalMs": 0}}, "metrics.pushIntervalMs: is of no use without otlp.endpoint"),
+    ({"otlp": {"ca": "/a", "endpoint": "http://a:4317"}}, "otlp.ca: is for an otlp.endpoint with https"),
     ({"extraEnv": [{"name": "TRESTLE_SEEDS", "value": "x"}]}, "extraEnv: TRESTLE_SEEDS is set by the chart already"),
     ({"extraEnv": [{"name": "POD_IP", "value": "x"}]}, "extraEnv: POD_IP is set by the chart already"),
     ({"providerKeys": {"env": {"TRESTLE_X": {"name": "a", "key": "b"}}}}, "names with TRESTLE_ are settings of the node"),
@@ -186,6 +188,27 @@ def test_the_ledger_fits_on_the_disk(render):
     assert render().environment()["TRESTLE_LEDGER_BYTES_MAX"] == str(15 << 30)
     assert render({"persistence": {"size": "100G"}}).environment()["TRESTLE_LEDGER_BYTES_MAX"] == str(75 * 10**9)
     assert render({"node": {"ledger": {"bytesMax": 17179869184}}}).environment()["TRESTLE_LEDGER_BYTES_MAX"] == "17179869184"
+
+
+def test_telemetry(render):
+    environment = render({
+        "otlp": {"endpoint": "http://a:4317", "resource": {"b": "x,y", "a": "100%"}, "headers": {"authorization": "env:TOKEN"}},
+        "traces": {"sample": 0, "errors": False, "include": ["route", "relay"]},
+        "metrics": {"pushIntervalMs": 5000000, "keysMax": 0},
+    }).environment()
+    told = {name: of for name, of in environment.items() if name.startswith(("TRESTLE_OTLP", "TRESTLE_TRACES", "TRESTLE_METRICS"))}
+    assert told == {
+        "TRESTLE_OTLP_ENDPOINT": "http://a:4317",
+        "TRESTLE_OTLP_PROTOCOL": "grpc",
+        "TRESTLE_OTLP_HEADERS": "authorization=env:TOKEN",
+        "TRESTLE_OTLP_RESOURCE": "a=100%25,b=x%2Cy",
+        "TRESTLE_TRACES_SAMPLE": "0",
+        "TRESTLE_TRACES_ERRORS": "false",
+        "TRESTLE_TRACES_INCLUDE": "route,relay",
+        "TRESTLE_METRICS_PUSH_INTERVAL_MS": "5000000",
+        "TRESTLE_METRICS_KEYS_MAX": "0",
+    }
+    assert not [name for name in render().environment() if name.startswith(("TRESTLE_OTLP", "TRESTLE_TRACES", "TRESTLE_METRICS"))]
 
 
 def test_probes_ask_the_admin_listener(render):

@@ -1,10 +1,10 @@
 {{/* The settings of a node, as its environment. */}}
 
-{{/* `name=value,...` of a map. */}}
+{{/* `name=value,...` of a map, with what has a meaning there in percent-encoding. */}}
 {{- define "trestle.pairs" -}}
 {{- $pairs := list -}}
 {{- range $name, $value := . -}}
-{{- $pairs = append $pairs (printf "%s=%v" $name $value) -}}
+{{- $pairs = append $pairs (printf "%s=%s" $name ($value | replace "%" "%25" | replace "," "%2C")) -}}
 {{- end -}}
 {{- join "," $pairs -}}
 {{- end }}
@@ -65,7 +65,7 @@
 {{- if .ca -}}{{- $_ := set $set "TRESTLE_OTLP_CA" .ca -}}{{- end -}}
 {{- if .resource -}}{{- $_ := set $set "TRESTLE_OTLP_RESOURCE" (include "trestle.pairs" .resource) -}}{{- end -}}
 {{- end -}}
-{{- range $name := tuple "sample" "errors" "parent" "content" -}}
+{{- range $name := tuple "sample" "errors" "parent" -}}
 {{- $value := index $.Values.traces $name -}}
 {{- if not (kindIs "invalid" $value) -}}
 {{- $_ := set $set (printf "TRESTLE_TRACES_%s" (upper $name)) (toString $value) -}}

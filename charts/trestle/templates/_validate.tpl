@@ -131,6 +131,12 @@
 {{- if and $traces (not $values.otlp.endpoint) -}}
 {{- fail (printf "traces.%s: is of no use without otlp.endpoint" (first $traces)) -}}
 {{- end -}}
+{{- if not (or (kindIs "invalid" $values.metrics.pushIntervalMs) $values.otlp.endpoint) -}}
+{{- fail "metrics.pushIntervalMs: is of no use without otlp.endpoint" -}}
+{{- end -}}
+{{- if and $values.otlp.ca (hasPrefix "http://" $values.otlp.endpoint) -}}
+{{- fail "otlp.ca: is for an otlp.endpoint with https" -}}
+{{- end -}}
 {{- if and (or $values.otlp.headers $values.otlp.ca $values.otlp.resource) (not $values.otlp.endpoint) -}}
 {{- fail "otlp: headers, ca and resource are of no use without otlp.endpoint" -}}
 {{- end -}}
