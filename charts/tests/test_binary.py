@@ -1,6 +1,7 @@
 """What the chart gives to the binary, given to the binary: documents, settings, certificates, and the commands of hooks."""
 
 import base64
+import hashlib
 import http.client
 import json
 import os
@@ -19,6 +20,8 @@ from conftest import HERE, SETS
 DOCS = HERE.parents[1] / "docs"
 # As in the image, where the tests may become somebody else.
 USER = 65532
+# Of an application.
+KEY = "sk-trestle-application-of-the-chart-tests"
 # How long nodes may take to be ready; they take a few seconds.
 DEADLINE = 60
 
@@ -46,7 +49,7 @@ def test_every_command_is_one_of_the_binary(render, trestle, name):
         if is_awaited(args):
             continue
         # With --help nothing is done, and an unknown command or flag before it is refused.
-        done = subprocess.run([trestle, *args[:-1], "--help"], capture_output=True, text=True)
+        done = subprocess.run([trestle, *args, "--help"], capture_output=True, text=True)
         assert done.returncode == 0, f"{args}: {done.stderr}"
         for flag in (of for of in args if of.startswith("--")):
             assert flag in done.stdout, f"{args}: there is no {flag}"
@@ -190,7 +193,8 @@ class Pods:
     def command(self, container, **more):
         """Runs a container of a job against node 0."""
         environment = {of["name"]: of["value"] for of in container["env"] if "value" in of} | {"TRESTLE_ADMIN_TOKEN": self.token()} | more
-        environment["TRESTLE_URL"] = f"http://{self.address(0)}:{self.ports[8081]}"
+        port = environment["TRESTLE_URL"].rsplit(":", 1)[1]
+        environment["TRESTLE_URL"] = f"http://{self.address(0)}:{self.ports[int(port)]}"
         args = [re.sub(r"\$\((\w+)\)", lambda of: environment[of[1]], arg) for arg in container["args"]]
         return subprocess.run([self.binary, *args], env=environment, capture_output=True, text=True, timeout=DEADLINE)
 
@@ -215,7 +219,10 @@ def free_port():
 @pytest.fixture(scope="module")
 def pods(render, trestle):
     """Three nodes that have founded a cluster with what the chart gave them."""
-    manifests = render({"backup": {"enabled": True}, "document": {"content": {"models": {"chat": {"targets": [{"model": "mock/one"}]}}}}})
+    hashed = hashlib.sha256(KEY.encode()).hexdigest()
+    document = {"models": {"chat": {"targets": [{"model": "mock/echo"}]}}, "keys": {"test": {"value": f"sha256:{hashed}"}}}
+    request = {"model": "chat", "keySecret": {"name": "clients", "key": "test"}}
+    manifests = render({"backup": {"enabled": True}, "document": {"content": document}, "tests": {"request": request}})
     with Pods(trestle, manifests) as started:
         started.mount()
         for number in range(3):
@@ -232,7 +239,7 @@ def test_nodes_of_the_chart_found_a_cluster(pods):
     assert {of["name"] for of in members} == {f"demo-trestle-{number}" for number in range(3)}
     assert all(of["votes"] for of in members)
     status, body = pods.get(2, "/api/models/chat", headers=headers)
-    assert status == 200 and b"mock/one" in body, "the document of the chart is that of the cluster"
+    assert status == 200 and b"mock/echo" in body, "the document of the chart is that of the cluster"
 
 
 def test_clients_reach_neither_metrics_nor_the_admin_api(pods):
@@ -260,6 +267,11 @@ def test_hooks_backups_and_tests_do_what_they_should(pods):
             continue
         done = pods.command(of)
         assert done.returncode == 0, f"{of['args']}: {done.stderr}"
+    request = manifests.of("Pod", "-test-request")["spec"]["containers"][0]
+    if not is_awaited(request["args"]):
+        done = pods.command(request, TRESTLE_KEY=KEY)
+        assert done.returncode == 0 and done.stdout.strip(), done.stderr
+        assert pods.command(request, TRESTLE_KEY="sk-another").returncode == 1
     backup = manifests.of("CronJob", "-backup")["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
     file = pods.folder / "one.backup"
     done = pods.command(backup, BACKUP_FILE=str(file))
