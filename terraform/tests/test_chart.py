@@ -94,7 +94,6 @@ def rendered(values):
     return {(one["kind"], one["metadata"]["name"]): one for one in objects}
 
 
-@pytest.mark.skipif(not CHART.exists(), reason="no chart in this tree")
 @pytest.mark.parametrize("case", CASES)
 def test_chart_takes_the_values(terraform, case):
     module, variables = CASES[case]
@@ -135,7 +134,6 @@ def test_chart_takes_the_values(terraform, case):
     assert nodes["volumeClaimTemplates"][0]["spec"]["storageClassName"] == "fast"
 
 
-@pytest.mark.skipif(not CHART.exists(), reason="no chart in this tree")
 def test_a_value_that_the_chart_has_not_is_found():
     known = yaml.safe_load((CHART / "values.yaml").read_text())
     assert list(unknown({"replica": 1, "image": {"rgistry": ""}}, known)) == ["replica", "image.rgistry"]
