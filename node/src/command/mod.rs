@@ -24,6 +24,7 @@ mod document;
 mod dry_run;
 mod edit;
 mod finalize;
+mod health;
 mod keys;
 mod ledger;
 mod limits;
