@@ -6,6 +6,7 @@ use crate::{
     estimate::Estimate,
     flight::Flight,
     limits::{Scope, Spent},
+    metrics::Ended,
     pick::Picked,
     record::Outcome,
 };
@@ -247,6 +248,9 @@ impl Flight {
     /// Ends the call that runs, if one does: its line is written, its limits are told.
     pub(crate) fn end_call(&mut self, kind: OutcomeKind) {
         let Some(mut call) = self.call.take() else { return };
+        let ended = if kind == OutcomeKind::Ok { Ended::Well } else { Ended::Otherwise };
+        let seat = self.worker.seat();
+        self.counted = Some(seat.shard.called(self.record.endpoint.name(), &call.target, ended));
         let (basis, counts) = call.came_to(self.record.endpoint, kind);
         let terms = Terms { service: call.service_tier.as_deref(), variant: None };
         let reckoned = || call.target.known.as_ref().map_or(0, |known| known.price.cost_on(&terms, &counts));

@@ -4,7 +4,7 @@ use crate::{
     Endpoint,
     call::{Call, kind_of},
     limits::{Account, Refused},
-    metrics::Gaps,
+    metrics::{Gaps, Place},
     record::{Outcome, Record},
     worker::Worker,
 };
@@ -27,6 +27,8 @@ pub(crate) struct Flight {
     pub(crate) account: Account,
     /// The call of a provider that runs.
     pub(crate) call: Option<Call>,
+    /// Where the last call was counted.
+    pub(crate) counted: Option<Place>,
     gaps: Gaps,
     last_event: Option<Instant>,
 }
@@ -41,6 +43,7 @@ impl Flight {
             record: Record::new(worker.random(), endpoint, SystemTime::now()),
             account: Account::default(),
             call: None,
+            counted: None,
             gaps: Gaps::default(),
             last_event: None,
         })
@@ -66,9 +69,7 @@ impl Flight {
 
     /// Notes an attempt that did not lead to an answer.
     pub(crate) fn failed(&mut self, attempt: Attempt) {
-        if let Some(target) = &self.record.target {
-            self.worker.seat().shard.attempt_failed(&target.provider.name, attempt.cause);
-        }
+        self.worker.seat().shard.attempt_failed(&self.record, attempt.cause);
         self.record.attempts.push(attempt);
     }
 
@@ -126,7 +127,8 @@ impl Flight {
         self.close();
         let seat = self.worker.seat();
         self.record.total = self.started.elapsed();
-        seat.shard.settle(&self.record, &self.gaps);
+        let key_names = &self.worker.shared.key_names;
+        seat.shard.settle(&self.record, &self.gaps, (key_names, self.counted.take()));
         let empty = Record::new(0, self.record.endpoint, self.record.at);
         // Boxed: it goes through a ring and lies among others for a while.
         let mut record = Box::new(std::mem::replace(&mut self.record, empty));

@@ -3,7 +3,8 @@
 use crate::{
     budget::Budget,
     limits::{self, Counted, LimitPage, LimitsAsked},
-    log, metrics,
+    log,
+    metrics::{self, Family, KeyNames},
     realtime::Sessions,
     state::{ProviderState, lock},
     thread::{self, Job, Seat},
@@ -52,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     /// What limits count.
     pub(crate) counted: Counted,
+    /// Which keys have series of their own.
+    pub(crate) key_names: KeyNames,
     /// The last requests, for who asks about one.
     pub(crate) recent: Recent,
     providers: Mutex<HashMap<Box<str>, Arc<ProviderState>>>,
@@ -116,14 +119,16 @@ pub struct Options {
     pub ledger: Option<Ledger>,
     /// What limits count.
     pub cells: Arc<Cells>,
+    /// So many keys have metrics of their own; what others use is counted together.
+    pub key_series_max: usize,
 }
 
 impl Default for Options {
-    /// As many threads as there are processors; no log, no ledger, nothing counted.
+    /// As many threads as there are processors; no log, no ledger, nothing counted, no metrics of keys.
     fn default() -> Self {
         let own = Actor { node: NodeId(0), incarnation: 0 };
         let cells = Cells::new(own, &Settled::new(0), COUNTERS_MAX, 0);
-        Self { threads: 0, log: None, ledger: None, cells: Arc::new(cells) }
+        Self { threads: 0, log: None, ledger: None, cells: Arc::new(cells), key_series_max: 0 }
     }
 }
 
@@ -174,6 +179,7 @@ impl Gateway {
             keeper: Keeper::default(),
             sessions: Sessions::default(),
             counted: Counted::new(count, options.cells),
+            key_names: KeyNames::new(options.key_series_max),
             recent: Recent::default(),
             providers: Mutex::default(),
         });
@@ -259,9 +265,14 @@ impl Gateway {
         self.shared.seats.iter().map(|seat| seat.in_flight.load(Relaxed)).sum()
     }
 
-    /// Metrics of the data plane in the Prometheus text format.
+    /// Metrics of the data plane.
+    pub fn families(&self) -> Vec<Family> {
+        metrics::families(&self.shared)
+    }
+
+    /// The same in the Prometheus text format.
     pub fn metrics(&self) -> String {
-        metrics::render(&self.shared)
+        metrics::text(&self.families())
     }
 
     /// Runs a task (a connection) on the data thread with the least in flight; it counts there until it ends.
