@@ -1,6 +1,6 @@
 //! Layers of settings: which wins, and what is refused.
 
-use super::{Layers, LogFormat, Mesh, Settings, TlsFiles, default_data_dir};
+use super::{HeaderSource, Layers, LogFormat, Mesh, Otlp, Protocol, Settings, TlsFiles, default_data_dir};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 fn from_toml(text: &str) -> Layers {
@@ -35,7 +35,9 @@ fn every_member_is_read() {
          cluster_secret_file = 's'\nseeds = 'a:1, b:2'\nbootstrap_expect = 3\nnode_name = 'n'\nzone = 'z'
          [mesh]\nname = 'm'\nlisten = '0.0.0.0:8'\naddress = 'h:9'\ngossip_listen = '0.0.0.0:10'
          gossip_address = '10.0.0.1:11'\ntls_dir = 't'
-         [tls]\ncert = 'c'\nkey = 'k'",
+         [tls]\ncert = 'c'\nkey = 'k'
+         [otlp]\nendpoint = 'https://c:4318/x'\nprotocol = 'http'\nheaders = 'a=file:/t, b=x%2Cy==,c=env:C'\nca = 'o'
+         resource = 'team=core'",
     );
     let wanted = Settings {
         authoritative: true,
@@ -68,6 +70,17 @@ fn every_member_is_read() {
             gossip_listen: "0.0.0.0:10".parse().unwrap(),
             gossip_address: Some("10.0.0.1:11".parse().unwrap()),
             tls_dir: Some("t".into()),
+        }),
+        otlp: Some(Otlp {
+            endpoint: "https://c:4318/x".parse().unwrap(),
+            protocol: Protocol::Http,
+            headers: vec![
+                ("a".parse().unwrap(), HeaderSource::File("/t".into())),
+                ("b".parse().unwrap(), HeaderSource::Value("x,y==".to_owned())),
+                ("c".parse().unwrap(), HeaderSource::Variable("C".to_owned())),
+            ],
+            ca: Some("o".into()),
+            resource: vec![("team".to_owned(), "core".to_owned())],
         }),
     };
     assert_eq!(layers.settle().unwrap(), wanted);
@@ -118,6 +131,24 @@ fn a_node_that_is_alone_has_no_mesh() {
     assert!(mesh.listen.ip().is_loopback() && mesh.gossip_listen.ip().is_loopback(), "no TLS, no strangers");
     assert_eq!((mesh.listen.port(), mesh.gossip_listen.port(), mesh.expect), (10_102, 10_101, 1));
     assert!(!mesh.node_name.is_empty());
+}
+
+#[test]
+fn a_collector_is_told_whole_and_without_its_secrets() {
+    let check = |text: &str, wanted: &str| {
+        let found = problems(from_toml(&format!("[otlp]\n{text}")));
+        assert!(found.len() == 1 && found[0].contains(wanted) && !found[0].contains("hush"), "{found:#?}");
+    };
+    check("protocol = 'http'", "otlp.protocol: is for what is sent to a collector");
+    check("endpoint = 'collector:4317'", "otlp.endpoint: must be a URL");
+    check("endpoint = 'http://me:hush@c'", "otlp.endpoint: holds a name or a password");
+    check("endpoint = 'http://c/path'", "otlp.endpoint: has a path");
+    check("endpoint = 'http://c'\nca = 'f'", "otlp.ca: is for an `otlp.endpoint` with https");
+    check("endpoint = 'http://c'\nprotocol = 'udp'", "must be grpc or http");
+    check("endpoint = 'http://c'\nheaders = 'a=hush,hush'", "otlp.headers: is wrong at part 2");
+    check("endpoint = 'http://c'\nheaders = 'a b=hush'", "otlp.headers: has `a b`");
+    let shown = from_toml("[otlp]\nendpoint = 'http://c'\nheaders = 'a=hush'").settle().unwrap();
+    assert!(!format!("{shown:?}").contains("hush"));
 }
 
 #[test]
