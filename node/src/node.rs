@@ -8,6 +8,7 @@ use crate::{
     reload::Reload,
     serve::{self, Front, Limits, Tls},
     settings::Settings,
+    telemetry::{Collector, Tracer},
 };
 use anyhow::Context;
 use std::{
@@ -24,7 +25,7 @@ use tokio::{
 use trestle_cluster::Cluster;
 use trestle_config::Snapshot;
 use trestle_counters::Cells;
-use trestle_gateway::{Gateway, Options};
+use trestle_gateway::{Gateway, Options, Tracing};
 
 /// How often a drain looks whether it is done.
 const DRAIN_POLL: Duration = Duration::from_millis(20);
@@ -75,6 +76,7 @@ async fn serve(
 ) -> anyhow::Result<()> {
     let mut stop = Stop::install()?;
     let recorder = metric::install()?;
+    let collector = Collector::open(&settings)?;
     let tls = settings.tls.clone().map(Tls::load).transpose()?.map(Arc::new);
     let listener = bind(settings.listen, "--listen").await?;
     let admin_listener = match settings.admin_listen {
@@ -92,7 +94,8 @@ async fn serve(
     let snapshot = control.snapshot();
     let urls = (url(if tls.is_some() { "https" } else { "http" }, listener.local_addr()?), &admin_listener);
     let bound = bound(urls, &snapshot, first)?;
-    let (gateway, keeper) = start(&settings, snapshot, (opened, cells))?;
+    let (tracer, tracing) = trace(collector, &settings);
+    let (gateway, keeper) = start(&settings, snapshot, (opened, cells), tracing)?;
     answers.serves(gateway.clone());
     control.drive(gateway.clone());
     gateway.credentials_settled(CREDENTIALS_WAIT).await;
@@ -135,6 +138,9 @@ async fn serve(
     accepting.await?;
     tokio::join!(node.step_down(STEP_DOWN), drained(&front, settings.drain));
     end(gateway, keeper).await?;
+    if let Some(tracer) = tracer {
+        tracer.end().await;
+    }
     if let Some(copier) = copier {
         copier.flush(HAND_OVER).await;
     }
@@ -198,17 +204,27 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
+/// Spans go to the collector, where there is one.
+fn trace(collector: Option<Collector>, settings: &Settings) -> (Option<Tracer>, Option<Tracing>) {
+    collector
+        .zip(settings.otlp.as_ref())
+        .map(|(collector, otlp)| Tracer::start(collector, &otlp.traces))
+        .unzip()
+}
+
 /// Starts the gateway, and what tends to its ledger.
 fn start(
     settings: &Settings,
     snapshot: Snapshot,
     (opened, cells): (ledger::Opened, Arc<Cells>),
+    tracing: Option<Tracing>,
 ) -> anyhow::Result<(Gateway, ledger::Keeper)> {
     let options = Options {
         threads: settings.threads,
         log: Some(Box::new(std::io::stdout())),
         ledger: Some(opened.ledger.clone()),
         cells,
+        tracing,
     };
     let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
     let keeper =

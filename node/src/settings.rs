@@ -11,14 +11,16 @@ use std::{
 
 mod mesh;
 mod otlp;
+mod traces;
 pub(crate) use mesh::{Mesh, host_name};
 pub(crate) use otlp::{HeaderSource, Otlp, Protocol};
+pub(crate) use traces::Traces;
 
 #[cfg(test)]
 mod tests;
 
 /// The members of `node.toml`. `tls.cert` is `TRESTLE_TLS_CERT` in the environment and `--tls-cert` on the command line.
-pub(crate) const MEMBERS: [&str; 35] = [
+pub(crate) const MEMBERS: [&str; 40] = [
     "listen",
     "admin_listen",
     "data_dir",
@@ -54,6 +56,11 @@ pub(crate) const MEMBERS: [&str; 35] = [
     "otlp.headers",
     "otlp.ca",
     "otlp.resource",
+    "traces.sample",
+    "traces.parent",
+    "traces.errors",
+    "traces.include",
+    "traces.exclude",
 ];
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
