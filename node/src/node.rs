@@ -4,10 +4,12 @@ use crate::{
     admin::{self, Admin, Health},
     boot, cluster,
     control::Begin,
-    ledger, metric,
+    ledger,
+    metric::{Push, Recorded, Registry},
     reload::Reload,
     serve::{self, Front, Limits, Tls},
     settings::Settings,
+    telemetry::Collector,
 };
 use anyhow::Context;
 use std::{
@@ -74,7 +76,7 @@ async fn serve(
     announce: impl FnOnce(&Bound) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let mut stop = Stop::install()?;
-    let recorder = metric::install()?;
+    let recorded = Recorded::begin()?;
     let tls = settings.tls.clone().map(Tls::load).transpose()?.map(Arc::new);
     let listener = bind(settings.listen, "--listen").await?;
     let admin_listener = match settings.admin_listen {
@@ -101,7 +103,15 @@ async fn serve(
     let (drain, draining) = watch::channel(false);
     let health = Health::new(gateway.clone(), draining.clone());
     let place = admin::Place { cluster: node.clone(), folder: settings.data_dir.clone() };
-    let admin = Admin::new(recorder, gateway.clone(), health.clone(), (control.clone(), gather, place));
+    let registry = Registry {
+        recorded,
+        gateway: gateway.clone(),
+        cluster: node.clone(),
+        tls: tls.clone(),
+        data_dir: settings.data_dir.clone(),
+    };
+    let pushing = push(&settings, &registry)?;
+    let admin = Admin::new(registry, health.clone(), (control.clone(), gather, place));
     let front = Arc::new(Front {
         gateway: gateway.clone(),
         tls,
@@ -139,6 +149,9 @@ async fn serve(
         copier.flush(HAND_OVER).await;
     }
     node.hand_over(HAND_OVER).await;
+    if let Some(pushing) = pushing {
+        pushing.finish().await;
+    }
     control.close().await;
     tracing::info!("stopped");
     Ok(())
@@ -158,6 +171,13 @@ fn bound(
     providers.retain(|name| name != "mock");
     providers.sort();
     Ok(Bound { url, admin_url, providers, first })
+}
+
+/// Sends metrics to a collector, if there is one.
+fn push(settings: &Settings, registry: &Registry) -> anyhow::Result<Option<Push>> {
+    let collector = Collector::open(settings)?;
+    let every = settings.metrics.push_interval;
+    Ok(collector.zip(every).map(|(collector, every)| Push::start(registry.clone(), collector, every)))
 }
 
 /// Waits until this node is one of its cluster, and answers probes meanwhile; not if it is told to stop before.
@@ -209,6 +229,7 @@ fn start(
         log: Some(Box::new(std::io::stdout())),
         ledger: Some(opened.ledger.clone()),
         cells,
+        key_series_max: settings.metrics.keys_max,
     };
     let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
     let keeper =

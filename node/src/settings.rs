@@ -10,15 +10,17 @@ use std::{
 };
 
 mod mesh;
+mod metrics;
 mod otlp;
 pub(crate) use mesh::{Mesh, host_name};
+pub(crate) use metrics::Metrics;
 pub(crate) use otlp::{HeaderSource, Otlp, Protocol};
 
 #[cfg(test)]
 mod tests;
 
 /// The members of `node.toml`. `tls.cert` is `TRESTLE_TLS_CERT` in the environment and `--tls-cert` on the command line.
-pub(crate) const MEMBERS: [&str; 35] = [
+pub(crate) const MEMBERS: [&str; 37] = [
     "listen",
     "admin_listen",
     "data_dir",
@@ -54,6 +56,8 @@ pub(crate) const MEMBERS: [&str; 35] = [
     "otlp.headers",
     "otlp.ca",
     "otlp.resource",
+    "metrics.push_interval_ms",
+    "metrics.keys_max",
 ];
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -103,6 +107,8 @@ pub(crate) struct Settings {
     pub(crate) mesh: Option<Mesh>,
     /// Where telemetry goes; `None`: nowhere.
     pub(crate) otlp: Option<Otlp>,
+    /// What is told of this process, and how often.
+    pub(crate) metrics: Metrics,
 }
 
 /// A certificate and its key, in PEM.
@@ -166,6 +172,7 @@ impl Default for Settings {
             ledger_keep: Some(DAY * LEDGER_KEEP_DAYS),
             mesh: None,
             otlp: None,
+            metrics: Metrics::default(),
         }
     }
 }
@@ -291,6 +298,7 @@ impl Layers {
             },
             mesh: self.mesh(),
             otlp: self.otlp(),
+            metrics: self.metrics(),
         };
         if settings.authoritative && settings.document.is_none() {
             self.refuse("authoritative", "needs a document that is the only source: set `document` too");
