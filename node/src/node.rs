@@ -4,7 +4,8 @@ use crate::{
     admin::{self, Admin, Health},
     boot, cluster,
     control::Begin,
-    ledger, metric,
+    ledger,
+    metric::{Push, Recorded, Registry},
     reload::Reload,
     serve::{self, Front, Limits, Tls},
     settings::Settings,
@@ -75,7 +76,7 @@ async fn serve(
     announce: impl FnOnce(&Bound) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let mut stop = Stop::install()?;
-    let recorder = metric::install()?;
+    let recorded = Recorded::begin()?;
     let collector = Collector::open(&settings)?;
     let tls = settings.tls.clone().map(Tls::load).transpose()?.map(Arc::new);
     let listener = bind(settings.listen, "--listen").await?;
@@ -94,7 +95,7 @@ async fn serve(
     let snapshot = control.snapshot();
     let urls = (url(if tls.is_some() { "https" } else { "http" }, listener.local_addr()?), &admin_listener);
     let bound = bound(urls, &snapshot, first)?;
-    let (tracer, tracing) = trace(collector, &settings);
+    let (tracer, tracing) = trace(collector.as_ref(), &settings);
     let (gateway, keeper) = start(&settings, snapshot, (opened, cells), tracing)?;
     answers.serves(gateway.clone());
     control.drive(gateway.clone());
@@ -104,7 +105,15 @@ async fn serve(
     let (drain, draining) = watch::channel(false);
     let health = Health::new(gateway.clone(), draining.clone());
     let place = admin::Place { cluster: node.clone(), folder: settings.data_dir.clone() };
-    let admin = Admin::new(recorder, gateway.clone(), health.clone(), (control.clone(), gather, place));
+    let registry = Registry {
+        recorded,
+        gateway: gateway.clone(),
+        cluster: node.clone(),
+        tls: tls.clone(),
+        data_dir: settings.data_dir.clone(),
+    };
+    let pushing = push(collector, &settings, &registry);
+    let admin = Admin::new(registry, health.clone(), (control.clone(), gather, place));
     let front = Arc::new(Front {
         gateway: gateway.clone(),
         tls,
@@ -145,6 +154,9 @@ async fn serve(
         copier.flush(HAND_OVER).await;
     }
     node.hand_over(HAND_OVER).await;
+    if let Some(pushing) = pushing {
+        pushing.finish().await;
+    }
     control.close().await;
     tracing::info!("stopped");
     Ok(())
@@ -164,6 +176,12 @@ fn bound(
     providers.retain(|name| name != "mock");
     providers.sort();
     Ok(Bound { url, admin_url, providers, first })
+}
+
+/// Sends metrics to a collector, if there is one.
+fn push(collector: Option<Collector>, settings: &Settings, registry: &Registry) -> Option<Push> {
+    let every = settings.metrics.push_interval;
+    collector.zip(every).map(|(collector, every)| Push::start(registry.clone(), collector, every))
 }
 
 /// Waits until this node is one of its cluster, and answers probes meanwhile; not if it is told to stop before.
@@ -205,10 +223,10 @@ fn limits(settings: &Settings) -> Limits {
 }
 
 /// Spans go to the collector, where there is one.
-fn trace(collector: Option<Collector>, settings: &Settings) -> (Option<Tracer>, Option<Tracing>) {
+fn trace(collector: Option<&Collector>, settings: &Settings) -> (Option<Tracer>, Option<Tracing>) {
     collector
         .zip(settings.otlp.as_ref())
-        .map(|(collector, otlp)| Tracer::start(collector, &otlp.traces))
+        .map(|(collector, otlp)| Tracer::start(collector.clone(), &otlp.traces))
         .unzip()
 }
 
@@ -225,6 +243,7 @@ fn start(
         ledger: Some(opened.ledger.clone()),
         cells,
         tracing,
+        key_series_max: settings.metrics.keys_max,
     };
     let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
     let keeper =

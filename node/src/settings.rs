@@ -10,9 +10,11 @@ use std::{
 };
 
 mod mesh;
+mod metrics;
 mod otlp;
 mod traces;
 pub(crate) use mesh::{Mesh, host_name};
+pub(crate) use metrics::Metrics;
 pub(crate) use otlp::{HeaderSource, Otlp, Protocol};
 pub(crate) use traces::Traces;
 
@@ -20,7 +22,7 @@ pub(crate) use traces::Traces;
 mod tests;
 
 /// The members of `node.toml`. `tls.cert` is `TRESTLE_TLS_CERT` in the environment and `--tls-cert` on the command line.
-pub(crate) const MEMBERS: [&str; 40] = [
+pub(crate) const MEMBERS: [&str; 42] = [
     "listen",
     "admin_listen",
     "data_dir",
@@ -61,6 +63,8 @@ pub(crate) const MEMBERS: [&str; 40] = [
     "traces.errors",
     "traces.include",
     "traces.exclude",
+    "metrics.push_interval_ms",
+    "metrics.keys_max",
 ];
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -110,6 +114,8 @@ pub(crate) struct Settings {
     pub(crate) mesh: Option<Mesh>,
     /// Where telemetry goes; `None`: nowhere.
     pub(crate) otlp: Option<Otlp>,
+    /// What is told of this process, and how often.
+    pub(crate) metrics: Metrics,
 }
 
 /// A certificate and its key, in PEM.
@@ -173,6 +179,7 @@ impl Default for Settings {
             ledger_keep: Some(DAY * LEDGER_KEEP_DAYS),
             mesh: None,
             otlp: None,
+            metrics: Metrics::default(),
         }
     }
 }
@@ -298,6 +305,7 @@ impl Layers {
             },
             mesh: self.mesh(),
             otlp: self.otlp(),
+            metrics: self.metrics(),
         };
         if settings.authoritative && settings.document.is_none() {
             self.refuse("authoritative", "needs a document that is the only source: set `document` too");

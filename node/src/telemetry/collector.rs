@@ -4,7 +4,10 @@ use super::{
     headers,
     send::{Export, Failure, Next, Route, Taken},
 };
-use crate::settings::{HeaderSource, Otlp, Settings};
+use crate::{
+    metric,
+    settings::{HeaderSource, Otlp, Settings},
+};
 use http::HeaderName;
 use opentelemetry_proto::tonic::{
     common::v1::{AnyValue, KeyValue, any_value::Value},
@@ -67,16 +70,27 @@ impl Collector {
 
     /// Sends a message, again for a while if it fails. `None`: it is lost, which is in the log.
     pub(crate) async fn export(&self, export: Export) -> Option<Taken> {
+        let taken = self.tried(&export).await;
+        let result = match &taken {
+            Some(taken) if taken.rejected > 0 => "partial",
+            Some(_) => "ok",
+            None => "failed",
+        };
+        metric::exported(export.signal(), result);
+        taken
+    }
+
+    async fn tried(&self, export: &Export) -> Option<Taken> {
         let mut wait = WAIT;
         for number in 1..=TRIES {
-            let failure = match self.once(&export).await {
+            let failure = match self.once(export).await {
                 Ok(taken) => {
-                    self.is_back(&export);
+                    self.is_back(export);
                     return Some(taken);
                 }
                 Err(failure) => failure,
             };
-            self.is_away(&export, &failure.why);
+            self.is_away(export, &failure.why);
             let pause = match failure.next {
                 Next::Never => return None,
                 Next::Later => wait,
