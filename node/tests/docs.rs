@@ -3,7 +3,6 @@
 #![allow(clippy::expect_used, clippy::panic)] // a panic is a failed test
 
 #[path = "docs/catalogue.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
 mod catalogue;
 #[path = "clients/node.rs"]
 mod node;
@@ -137,7 +136,9 @@ fn metrics_page_has_every_metric() {
     // Some families are there only once they count something; their names stand in the source.
     let sources: String = ["src/metric", "src/cluster", "gateway/src/metrics", "../cluster/src"]
         .iter()
-        .flat_map(|folder| fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).expect("a folder"))
+        .flat_map(|folder| {
+            fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).expect("a folder")
+        })
         .filter_map(|entry| fs::read_to_string(entry.expect("a file").path()).ok())
         .collect();
     let written = catalogue::written(None);

@@ -10,7 +10,7 @@ const BEFORE_VALIDITY: usize = 3;
 /// The `notAfter` of a certificate (RFC 5280, section 4.1); none of one that cannot be read.
 pub fn certificate_end(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
     let signed = |reader: &mut BERReaderSeq<'_, '_>| {
-        reader.read_optional(|reader| reader.read_tagged(Tag::context(0), BERReader::read_der))?;
+        reader.read_optional(|reader| reader.read_tagged(Tag::context(0), |reader| reader.read_der()))?;
         for _ in 0..BEFORE_VALIDITY {
             reader.next().read_der()?;
         }
@@ -41,7 +41,7 @@ fn unix_seconds(reader: BERReader<'_, '_>) -> ASN1Result<i64> {
 }
 
 fn pass_over(reader: &mut BERReaderSeq<'_, '_>) -> ASN1Result<()> {
-    while reader.read_optional(BERReader::read_der)?.is_some() {}
+    while reader.read_optional(|reader| reader.read_der())?.is_some() {}
     Ok(())
 }
 

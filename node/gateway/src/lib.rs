@@ -83,7 +83,7 @@ pub use foresee::Foreseen;
 pub use gateway::{COUNTERS_MAX, Gateway, HostSecrets, OpenError, Options};
 pub use headers::{Headers, Lines};
 pub use kept::{Act, Item};
-pub use metrics::{Buckets, Family, Kind, Sample, Value, text};
 pub use limits::{LimitNow, LimitPage, LimitsAsked, OWNER_KINDS, kind_word, measure_word, usd};
+pub use metrics::{Buckets, Family, Kind, Sample, Value, text};
 pub use realtime::Session;
 pub use worker::Worker;

@@ -42,11 +42,7 @@ struct Sources {
 
 impl Admin {
     /// Runs on the runtime that it is made on.
-    pub(crate) fn new(
-        registry: Registry,
-        health: Health,
-        of: (Control, Gather, Place),
-    ) -> Self {
+    pub(crate) fn new(registry: Registry, health: Health, of: (Control, Gather, Place)) -> Self {
         let gateway = registry.gateway.clone();
         let (control, gather, place) = of;
         let router = Router::new()

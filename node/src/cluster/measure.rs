@@ -1,9 +1,7 @@
 //! What is measured of the cluster: consensus, gossip, the exchange of counters.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
-use trestle_cluster::{
-    Cluster, ExchangeCounts, FSYNC_SECONDS, GOSSIP_ROUND_SECONDS, GossipCounts, Status,
-};
+use trestle_cluster::{Cluster, ExchangeCounts, FSYNC_SECONDS, GOSSIP_ROUND_SECONDS, GossipCounts, Status};
 
 const LEADS: &str = "trestle_raft_leads";
 const HAS_LEADER: &str = "trestle_raft_has_leader";
@@ -33,7 +31,10 @@ pub(super) fn describe() {
     describe_gauge!(COMMIT_LAG, "Entries on this disk that are not known to be on a majority.");
     describe_gauge!(APPLY_LAG, "Entries on a majority that are not in effect here.");
     describe_gauge!(APPLIED, "The last entry that is in effect here.");
-    describe_gauge!(REVISION_LAG, "Revisions of the document that others have in effect and this node does not.");
+    describe_gauge!(
+        REVISION_LAG,
+        "Revisions of the document that others have in effect and this node does not."
+    );
     describe_histogram!(FSYNC_SECONDS, Unit::Seconds, "Until what consensus has written is on the disk.");
     describe_histogram!(
         GOSSIP_ROUND_SECONDS,

@@ -24,7 +24,11 @@ pub(super) struct Span {
 }
 
 /// As many messages as are needed.
-pub(super) fn messages(families: &[Family], resource: &Resource, span: Span) -> Vec<ExportMetricsServiceRequest> {
+pub(super) fn messages(
+    families: &[Family],
+    resource: &Resource,
+    span: Span,
+) -> Vec<ExportMetricsServiceRequest> {
     let (mut messages, mut metrics, mut room) = (Vec::new(), Vec::new(), POINTS_MAX);
     for family in families {
         let mut samples = family.samples.as_slice();
@@ -135,7 +139,10 @@ mod tests {
         for number in 0..POINTS_MAX + 1 {
             let buckets = Buckets { bounds: vec![0.5; 17], counts: vec![u64::MAX; 18], sum: 9.5 };
             let model = format!("{number:0100}");
-            family.push(&[("endpoint", "openai-chat"), ("provider", "p"), ("model", &model)], Value::Spread(buckets));
+            family.push(
+                &[("endpoint", "openai-chat"), ("provider", "p"), ("model", &model)],
+                Value::Spread(buckets),
+            );
         }
         let families = [Family::gauge("a", "b").with(&[], 1.0), family];
         let span = Span { from: SystemTime::UNIX_EPOCH, to: SystemTime::now() };

@@ -83,5 +83,9 @@ fn series(name: &str, suffix: &str, attributes: &[KeyValue], le: Option<&str>) -
     };
     let labels = attributes.iter().map(|attribute| format!("{}=\"{}\"", attribute.key, text(attribute)));
     let labels: Vec<_> = labels.chain(le.map(|le| format!("le=\"{le}\""))).collect();
-    if labels.is_empty() { format!("{name}{suffix}") } else { format!("{name}{suffix}{{{}}}", labels.join(",")) }
+    if labels.is_empty() {
+        format!("{name}{suffix}")
+    } else {
+        format!("{name}{suffix}{{{}}}", labels.join(","))
+    }
 }

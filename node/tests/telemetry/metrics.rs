@@ -46,9 +46,23 @@ fn traffic(node: &Node) {
 /// What stays as it is while nothing but metrics is asked for.
 fn steady(flat: &Flat) -> Flat {
     let of_requests = [
-        "trestle_requests", "trestle_upstream_", "trestle_success_", "trestle_error", "trestle_input_", "trestle_output_",
-        "trestle_cost_", "trestle_body_", "trestle_request_", "trestle_stream_", "trestle_key_", "trestle_limit", "trestle_build_info",
-        "trestle_ledger_max_bytes", "process_start_time_seconds", "process_max_fds", "trestle_thread_in_flight",
+        "trestle_requests",
+        "trestle_upstream_",
+        "trestle_success_",
+        "trestle_error",
+        "trestle_input_",
+        "trestle_output_",
+        "trestle_cost_",
+        "trestle_body_",
+        "trestle_request_",
+        "trestle_stream_",
+        "trestle_key_",
+        "trestle_limit",
+        "trestle_build_info",
+        "trestle_ledger_max_bytes",
+        "process_start_time_seconds",
+        "process_max_fds",
+        "trestle_thread_in_flight",
     ];
     let is_steady = |series: &&String| of_requests.iter().any(|prefix| series.starts_with(prefix));
     flat.keys().filter(is_steady).map(|series| (series.clone(), flat[series])).collect()
@@ -58,7 +72,14 @@ fn pushes(protocol: &str) {
     let (upstream, collector) = (Mock::start(Options::default()).unwrap(), Collector::start(protocol));
     let mut node = start(
         &upstream,
-        &["--otlp-endpoint", &collector.url(), "--otlp-protocol", protocol, "--metrics-push-interval-ms", "200"],
+        &[
+            "--otlp-endpoint",
+            &collector.url(),
+            "--otlp-protocol",
+            protocol,
+            "--metrics-push-interval-ms",
+            "200",
+        ],
     )
     .arguments(&["--otlp-headers", "x-tenant=env:TENANT", "--otlp-resource", "zone=north%2C1"])
     .arguments(&["--metrics-keys-max", "1"])
@@ -71,7 +92,10 @@ fn pushes(protocol: &str) {
     for (series, value) in [
         ("trestle_key_requests_total{key=\"tests\",team=\"red\"}", 3.0),
         ("trestle_key_requests_total{key=\"other\",team=\"\"}", 1.0),
-        ("trestle_stream_first_token_seconds_count{endpoint=\"openai-chat\",provider=\"openai\",model=\"other\"}", 1.0),
+        (
+            "trestle_stream_first_token_seconds_count{endpoint=\"openai-chat\",provider=\"openai\",model=\"other\"}",
+            1.0,
+        ),
         ("trestle_success_requests_total{endpoint=\"openai-chat\",provider=\"openai\",model=\"other\"}", 3.0),
     ] {
         assert_eq!(wanted.get(series), Some(&value), "{series}: {wanted:#?}");
@@ -86,7 +110,8 @@ fn pushes(protocol: &str) {
     assert!(missing.iter().all(|series| series.starts_with("trestle_otlp_exports_total")), "{missing:?}");
     let resource = message.resource_metrics[0].resource.as_ref().unwrap();
     let attribute = |name: &str| {
-        let value = resource.attributes.iter().find(|attribute| attribute.key == name)?.value.clone()?.value?;
+        let value =
+            resource.attributes.iter().find(|attribute| attribute.key == name)?.value.clone()?.value?;
         let any_value::Value::StringValue(text) = value else { panic!("{value:?}") };
         Some(text)
     };
@@ -164,7 +189,8 @@ fn a_collector_that_hangs_does_no_harm() {
     for protocol in ["grpc", "http"] {
         let upstream = Mock::start(Options::default()).unwrap();
         let endpoint = format!("http://{}", silent.local_addr().unwrap());
-        let arguments = ["--otlp-endpoint", &endpoint, "--otlp-protocol", protocol, "--metrics-push-interval-ms", "100"];
+        let arguments =
+            ["--otlp-endpoint", &endpoint, "--otlp-protocol", protocol, "--metrics-push-interval-ms", "100"];
         let mut node = start(&upstream, &arguments).start();
         traffic(&node);
         // It is being told something, and waits.
@@ -182,7 +208,8 @@ fn a_collector_that_refuses_is_counted() {
     // It has no such path.
     let (upstream, collector) = (Mock::start(Options::default()).unwrap(), Collector::start("http"));
     let endpoint = format!("{}/elsewhere", collector.url());
-    let arguments = ["--otlp-endpoint", &endpoint, "--otlp-protocol", "http", "--metrics-push-interval-ms", "100"];
+    let arguments =
+        ["--otlp-endpoint", &endpoint, "--otlp-protocol", "http", "--metrics-push-interval-ms", "100"];
     let node = start(&upstream, &arguments).start();
     eventually("failures to be counted", || {
         let flat = flat::of_text(&node.get("/metrics").body);
@@ -222,6 +249,7 @@ fn promtool_has_nothing_to_complain_of() {
     };
     checked.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let checked = checked.wait_with_output().unwrap();
-    let said = [checked.stdout, checked.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
+    let said =
+        [checked.stdout, checked.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
     assert!(checked.status.success() && said.trim().is_empty(), "{said}\n{text}");
 }

@@ -8,10 +8,7 @@ use super::{
     shard::Labels,
 };
 use crate::{gateway::Shared, state::lock};
-use std::{
-    collections::BTreeMap,
-    sync::atomic::Ordering::Relaxed,
-};
+use std::{collections::BTreeMap, sync::atomic::Ordering::Relaxed};
 
 type Sums = BTreeMap<Labels, Series>;
 
@@ -45,7 +42,7 @@ fn counters(sums: &Sums) -> Vec<Family> {
             for (word, cell) in counter.words.iter().zip((counter.cells)(sum)) {
                 let n = cell.load(Relaxed);
                 if n > 0 {
-                    let labels = [endpoint, provider, model, (counter.label, word)];
+                    let labels = [endpoint, provider, model, (counter.label, *word)];
                     family.add(&labels, n as f64 / counter.scale);
                 }
             }

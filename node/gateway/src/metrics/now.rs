@@ -45,12 +45,10 @@ fn threads(shared: &Shared) -> Vec<Family> {
 }
 
 fn providers(shared: &Shared) -> [Family; 3] {
-    let mut in_flight =
-        Family::gauge("trestle_provider_in_flight", "Calls to a provider that run now.");
+    let mut in_flight = Family::gauge("trestle_provider_in_flight", "Calls to a provider that run now.");
     let mut opened =
         Family::counter("trestle_upstream_connections_total", "Connections opened to a provider.");
-    let mut queue =
-        Family::gauge("trestle_provider_queue", "Calls to a provider that wait for a slot now.");
+    let mut queue = Family::gauge("trestle_provider_queue", "Calls to a provider that wait for a slot now.");
     for (name, state) in &shared.providers() {
         let labels = [("provider", &**name)];
         in_flight.add(&labels, f64::from(state.slots.used()));

@@ -21,8 +21,12 @@ async fn calls_are_counted_where_they_went_by_how_they_ended() {
     body["stream"] = json!(true);
     bed.ask(CHAT, &[], body.to_string()).await;
     until("all is settled", || bed.gateway.in_flight() == 0).await;
-    let [failing, good, broken] = [("a", "gpt-4o-mini+status=500"), ("b", "claude-sonnet-4-5"), ("a", "gpt-4o-mini+reset_mid=2")]
-        .map(|(provider, model)| format!("{{endpoint=\"openai-chat\",provider=\"{provider}\",model=\"{model}\""));
+    let [failing, good, broken] =
+        [("a", "gpt-4o-mini+status=500"), ("b", "claude-sonnet-4-5"), ("a", "gpt-4o-mini+reset_mid=2")].map(
+            |(provider, model)| {
+                format!("{{endpoint=\"openai-chat\",provider=\"{provider}\",model=\"{model}\"")
+            },
+        );
     assert_eq!(
         lines(&bed, "trestle_upstream_requests_total"),
         [format!("{broken}}} 1"), format!("{failing}}} 2"), format!("{good}}} 1")]
@@ -46,7 +50,8 @@ async fn each_token_is_of_one_kind() {
     let usage = &answer.json()["usage"];
     let count = |name: &str| usage[name].as_f64().unwrap_or(0.0);
     assert_eq!(count("cache_read_input_tokens"), 3.0, "{}", answer.text());
-    let input = count("input_tokens") + count("cache_read_input_tokens") + count("cache_creation_input_tokens");
+    let input =
+        count("input_tokens") + count("cache_read_input_tokens") + count("cache_creation_input_tokens");
     until("it is counted", || bed.metric("trestle_input_tokens_total") == input).await;
     assert_eq!(bed.metric("trestle_output_tokens_total"), count("output_tokens"));
     assert_eq!(lines(&bed, "trestle_input_tokens_total").len(), 2);
