@@ -12,15 +12,17 @@ use std::{
 mod mesh;
 mod metrics;
 mod otlp;
+mod traces;
 pub(crate) use mesh::{Mesh, host_name};
 pub(crate) use metrics::Metrics;
 pub(crate) use otlp::{HeaderSource, Otlp, Protocol};
+pub(crate) use traces::Traces;
 
 #[cfg(test)]
 mod tests;
 
 /// The members of `node.toml`. `tls.cert` is `TRESTLE_TLS_CERT` in the environment and `--tls-cert` on the command line.
-pub(crate) const MEMBERS: [&str; 37] = [
+pub(crate) const MEMBERS: [&str; 42] = [
     "listen",
     "admin_listen",
     "data_dir",
@@ -58,6 +60,11 @@ pub(crate) const MEMBERS: [&str; 37] = [
     "otlp.resource",
     "metrics.push_interval_ms",
     "metrics.keys_max",
+    "traces.sample",
+    "traces.parent",
+    "traces.errors",
+    "traces.include",
+    "traces.exclude",
 ];
 
 const DAY: Duration = Duration::from_secs(24 * 3600);

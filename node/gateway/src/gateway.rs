@@ -6,6 +6,7 @@ use crate::{
     log,
     metrics::{self, Family, KeyNames},
     realtime::Sessions,
+    spans::{Sampling, Tracing},
     state::{ProviderState, lock},
     thread::{self, Job, Seat},
     trace::Recent,
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) budget: Arc<Budget>,
     /// Whether anybody reads the records.
     pub(crate) logging: bool,
+    /// Which requests are traced; `None`: none is.
+    pub(crate) sampling: Option<Sampling>,
     /// Fetches the credentials that clouds issue.
     pub(crate) keeper: Keeper,
     /// Sessions over WebSocket.
@@ -121,6 +124,8 @@ pub struct Options {
     pub cells: Arc<Cells>,
     /// So many keys have metrics of their own; what others use is counted together.
     pub key_series_max: usize,
+    /// How requests are traced; `None`: not at all.
+    pub tracing: Option<Tracing>,
 }
 
 impl Default for Options {
@@ -128,7 +133,7 @@ impl Default for Options {
     fn default() -> Self {
         let own = Actor { node: NodeId(0), incarnation: 0 };
         let cells = Cells::new(own, &Settled::new(0), COUNTERS_MAX, 0);
-        Self { threads: 0, log: None, ledger: None, cells: Arc::new(cells), key_series_max: 0 }
+        Self { threads: 0, log: None, ledger: None, cells: Arc::new(cells), key_series_max: 0, tracing: None }
     }
 }
 
@@ -175,7 +180,8 @@ impl Gateway {
             snapshot: ArcSwap::from_pointee(snapshot),
             seats,
             budget: Arc::default(),
-            logging: options.log.is_some(),
+            logging: options.log.is_some() || options.tracing.is_some(),
+            sampling: options.tracing.as_ref().map(|tracing| tracing.sampling),
             keeper: Keeper::default(),
             sessions: Sessions::default(),
             counted: Counted::new(count, options.cells),
@@ -204,8 +210,10 @@ impl Gateway {
             let builder = std::thread::Builder::new().name(format!("data-{index}"));
             running.threads.push(builder.spawn(move || thread::run(parts, jobs, stopped))?);
         }
-        running.writer =
-            options.log.map(|sink| log::Writer::start(rings, sink, shared.recent.clone())).transpose()?;
+        if shared.logging {
+            let sink = options.log.unwrap_or_else(|| Box::new(io::sink()));
+            running.writer = Some(log::Writer::start(rings, sink, shared.recent.clone(), options.tracing)?);
+        }
         Ok(Self { shared, running: Arc::new(Mutex::new(running)) })
     }
 

@@ -14,7 +14,8 @@ mod push;
 
 pub(crate) use process::{
     Reloaded, accept_failed, broken, connection_closed, connection_ended, connection_opened,
-    connection_refused, copies, exported, ledger, reloaded, revision, store,
+    connection_refused, copies, exported, ledger, reloaded, revision, spans_begin, spans_dropped, spans_sent,
+    store,
 };
 pub(crate) use push::Push;
 pub(crate) use registry::{Recorded, Registry};

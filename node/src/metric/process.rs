@@ -22,6 +22,8 @@ const LEDGER_BYTES_MAX: &str = "trestle_ledger_max_bytes";
 const COPY_LAG_BYTES: &str = "trestle_ledger_copy_lag_bytes";
 const COPY_LAG: &str = "trestle_ledger_copy_lag_seconds";
 const COPIES_BYTES: &str = "trestle_ledger_copies_bytes";
+const SPANS_SENT: &str = "trestle_spans_sent_total";
+const SPANS_DROPPED: &str = "trestle_spans_dropped_total";
 const LEASES_EXPIRED: &str = "trestle_leases_expired_total";
 const EXPORTS: &str = "trestle_otlp_exports_total";
 
@@ -60,6 +62,8 @@ pub(super) fn install() -> anyhow::Result<PrometheusHandle> {
         "Requests whose hold on limits ended before they did: what they held was given back."
     );
     describe_counter!(EXPORTS, "Messages for the collector of OpenTelemetry, by signal and result.");
+    describe_counter!(SPANS_SENT, "Spans that the collector took.");
+    describe_counter!(SPANS_DROPPED, "Spans that were lost, by reason.");
     counter!(LEASES_EXPIRED).absolute(0);
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1);
     Ok(handle)
@@ -134,4 +138,20 @@ pub(crate) fn ledger(lag: &Lag, room: &Room, leases_expired: usize) {
     gauge!(LEDGER_BYTES).set(room.bytes as f64);
     gauge!(LEDGER_BYTES_MAX).set(room.bytes_max as f64);
     counter!(LEASES_EXPIRED).increment(leases_expired as u64);
+}
+
+/// Where spans are sent to a collector.
+pub(crate) fn spans_begin() {
+    counter!(SPANS_SENT).absolute(0);
+    for reason in ["queue_full", "not_taken", "rejected"] {
+        counter!(SPANS_DROPPED, "reason" => reason).absolute(0);
+    }
+}
+
+pub(crate) fn spans_sent(count: u64) {
+    counter!(SPANS_SENT).increment(count);
+}
+
+pub(crate) fn spans_dropped(reason: &'static str, count: u64) {
+    counter!(SPANS_DROPPED, "reason" => reason).increment(count);
 }

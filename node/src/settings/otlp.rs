@@ -1,6 +1,6 @@
 //! The settings of the collector that takes spans and metrics.
 
-use super::{Layers, MEMBERS};
+use super::{Layers, MEMBERS, Traces};
 use http::{HeaderName, Uri};
 use percent_encoding::percent_decode_str;
 use std::{fmt, path::PathBuf, str::FromStr};
@@ -18,6 +18,8 @@ pub(crate) struct Otlp {
     pub(crate) ca: Option<PathBuf>,
     /// Added to what is said of this process.
     pub(crate) resource: Vec<(String, String)>,
+    /// Which requests are traced.
+    pub(crate) traces: Traces,
 }
 
 /// How a collector is spoken to.
@@ -61,7 +63,11 @@ impl fmt::Debug for HeaderSource {
 impl Layers {
     /// None where nothing is sent.
     pub(super) fn otlp(&mut self) -> Option<Otlp> {
-        let is_of_telemetry = |member: &&str| member.starts_with("otlp.") || member.starts_with("traces.");
+        let is_of_telemetry = |member: &&str| {
+            member.starts_with("otlp.")
+                || member.starts_with("traces.")
+                || *member == "metrics.push_interval_ms"
+        };
         if !self.values.contains_key("otlp.endpoint") {
             for member in MEMBERS.into_iter().filter(is_of_telemetry) {
                 if self.values.contains_key(member) {
@@ -73,11 +79,12 @@ impl Layers {
         let protocol = self.parse("otlp.protocol", "must be grpc or http").unwrap_or(Protocol::Grpc);
         let (headers, ca) = (self.headers(), self.path("otlp.ca"));
         let resource = self.pairs("otlp.resource").unwrap_or_default();
+        let traces = self.traces();
         let endpoint = self.endpoint(protocol)?;
         if ca.is_some() && endpoint.scheme_str() == Some("http") {
             self.refuse("otlp.ca", "is for an `otlp.endpoint` with https");
         }
-        Some(Otlp { endpoint, protocol, headers, ca, resource })
+        Some(Otlp { endpoint, protocol, headers, ca, resource, traces })
     }
 
     fn endpoint(&mut self, protocol: Protocol) -> Option<Uri> {

@@ -1,7 +1,10 @@
 //! Layers of settings: which wins, and what is refused.
 
-use super::{HeaderSource, Layers, LogFormat, Mesh, Otlp, Protocol, Settings, TlsFiles, default_data_dir};
+use super::{
+    HeaderSource, Layers, LogFormat, Mesh, Otlp, Protocol, Settings, TlsFiles, Traces, default_data_dir,
+};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use trestle_gateway::{Ratio, Sampling, Stage};
 
 fn from_toml(text: &str) -> Layers {
     let mut layers = Layers::default();
@@ -37,7 +40,8 @@ fn every_member_is_read() {
          gossip_address = '10.0.0.1:11'\ntls_dir = 't'
          [tls]\ncert = 'c'\nkey = 'k'
          [otlp]\nendpoint = 'https://c:4318/x'\nprotocol = 'http'\nheaders = 'a=file:/t, b=x%2Cy==,c=env:C'\nca = 'o'
-         resource = 'team=core'",
+         resource = 'team=core'
+         [traces]\nsample = 0.5\nparent = false\nerrors = false\ninclude = 'receive, relay, attempt'\nexclude = 'relay'",
     );
     let wanted = Settings {
         authoritative: true,
@@ -81,6 +85,10 @@ fn every_member_is_read() {
             ],
             ca: Some("o".into()),
             resource: vec![("team".to_owned(), "core".to_owned())],
+            traces: Traces {
+                sampling: Sampling { parent: false, ratio: Ratio::new(0.5).unwrap(), errors: false },
+                stages: vec![Stage::Receive, Stage::Attempt],
+            },
         }),
     };
     assert_eq!(layers.settle().unwrap(), wanted);
@@ -147,6 +155,10 @@ fn a_collector_is_told_whole_and_without_its_secrets() {
     check("endpoint = 'http://c'\nprotocol = 'udp'", "must be grpc or http");
     check("endpoint = 'http://c'\nheaders = 'a=hush,hush'", "otlp.headers: is wrong at part 2");
     check("endpoint = 'http://c'\nheaders = 'a b=hush'", "otlp.headers: has `a b`");
+    check("endpoint = 'http://c'\n[traces]\nsample = 2", "traces.sample: is 2, must be a share");
+    check("endpoint = 'http://c'\n[traces]\nsample = 'some'", "traces.sample: is `some`, must be a share");
+    check("endpoint = 'http://c'\n[traces]\nexclude = 'relay,guard'", "traces.exclude: has `guard`");
+    check("[traces]\nsample = 1", "traces.sample: is for what is sent to a collector");
     let shown = from_toml("[otlp]\nendpoint = 'http://c'\nheaders = 'a=hush'").settle().unwrap();
     assert!(!format!("{shown:?}").contains("hush"));
 }

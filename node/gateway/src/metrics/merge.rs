@@ -6,6 +6,7 @@ use super::{
     now,
     series::{COUNTERS, Series, TIMES},
     shard::Labels,
+    stages::Stages,
 };
 use crate::{gateway::Shared, state::lock};
 use std::{collections::BTreeMap, sync::atomic::Ordering::Relaxed};
@@ -23,11 +24,18 @@ pub(crate) fn families(shared: &Shared) -> Vec<Family> {
     let mut families = counters(&sums);
     families.push(failed(&sums));
     families.extend(times(&sums));
+    families.extend(stages(shared));
     families.push(errors(shared));
     families.extend(limits(shared));
     families.extend(keys(shared));
     families.extend(now::families(shared));
     families
+}
+
+fn stages(shared: &Shared) -> [Family; 2] {
+    let sum = Stages::default();
+    shared.seats.iter().for_each(|seat| sum.absorb(&seat.shard.stages));
+    sum.families()
 }
 
 fn target((endpoint, provider, model): &Labels) -> [(&'static str, &str); 3] {

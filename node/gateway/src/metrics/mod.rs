@@ -4,6 +4,7 @@ mod histogram;
 mod keys;
 mod series;
 mod shard;
+mod stages;
 
 mod family;
 mod merge;

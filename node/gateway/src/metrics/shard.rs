@@ -7,6 +7,7 @@ use super::{
     histogram::{Gaps, add},
     keys::{KeyNames, Keys},
     series::{Ended, Series},
+    stages::Stages,
 };
 use crate::{
     limits::{measure_word, owner_word},
@@ -41,6 +42,7 @@ pub(crate) struct Shard {
     // By the kind of owner, the measure, and what the limit did.
     pub(super) limits: Mutex<BTreeMap<[&'static str; 3], u64>>,
     pub(super) keys: Keys,
+    pub(super) stages: Stages,
 }
 
 /// Where a call was counted, so that its request need not look for the same series.
@@ -109,6 +111,7 @@ impl Shard {
         };
         series.settle(record, gaps);
         self.keys.settle(record, names);
+        self.stages.settle(record);
         if let Some(cause) = record.outcome.cause() {
             *lock(&self.errors).entry((record.outcome.name(), cause)).or_default() += 1;
         }
