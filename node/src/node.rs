@@ -3,7 +3,7 @@
 use crate::{
     admin::{self, Admin, Health},
     boot, cluster,
-    control::Begin,
+    control::{Begin, Control},
     ledger,
     metric::{Push, Recorded, Registry},
     reload::Reload,
@@ -22,6 +22,7 @@ use tokio::{
     net::TcpListener,
     signal::unix::{Signal, SignalKind, signal},
     sync::watch,
+    task::JoinHandle,
 };
 use trestle_cluster::Cluster;
 use trestle_config::Snapshot;
@@ -95,7 +96,7 @@ async fn serve(
     let snapshot = control.snapshot();
     let urls = (url(if tls.is_some() { "https" } else { "http" }, listener.local_addr()?), &admin_listener);
     let bound = bound(urls, &snapshot, first)?;
-    let (tracer, tracing) = trace(collector.as_ref(), &settings);
+    let (tracer, tracing) = trace(collector.clone(), &settings);
     let (gateway, keeper) = start(&settings, snapshot, (opened, cells), tracing)?;
     answers.serves(gateway.clone());
     control.drive(gateway.clone());
@@ -112,7 +113,7 @@ async fn serve(
         tls: tls.clone(),
         data_dir: settings.data_dir.clone(),
     };
-    let pushing = push(collector, &settings, &registry);
+    let push = push(collector, (&settings, &registry));
     let admin = Admin::new(registry, health.clone(), (control.clone(), gather, place));
     let front = Arc::new(Front {
         gateway: gateway.clone(),
@@ -137,29 +138,53 @@ async fn serve(
     tokio::spawn(if settings.watch { reload.watching() } else { reload }.run());
     let accepting = tokio::spawn(serve::accept(listener, Arc::clone(&front)));
 
-    stop.told().await;
-    tracing::info!(
-        drain_ms = settings.drain.as_millis() as u64,
-        "draining: no new connections, what runs may finish"
-    );
-    drain.send_replace(true);
-    tokio::spawn(end_at_once(stop));
-    accepting.await?;
-    tokio::join!(node.step_down(STEP_DOWN), drained(&front, settings.drain));
-    end(gateway, keeper).await?;
-    if let Some(tracer) = tracer {
-        tracer.end().await;
+    let running =
+        Running { stop, drain, accepting, front, gateway, keeper, tracer, copier, push, node, control };
+    running.until_told(settings.drain).await
+}
+
+/// A node that serves.
+struct Running {
+    stop: Stop,
+    drain: watch::Sender<bool>,
+    accepting: JoinHandle<()>,
+    front: Arc<Front>,
+    gateway: Gateway,
+    keeper: ledger::Keeper,
+    tracer: Option<Tracer>,
+    copier: Option<cluster::Copier>,
+    push: Option<Push>,
+    node: Cluster,
+    control: Control,
+}
+
+impl Running {
+    /// Waits until the node is told to end, lets what runs finish, and gives away what others are to have.
+    async fn until_told(mut self, limit: Duration) -> anyhow::Result<()> {
+        self.stop.told().await;
+        tracing::info!(
+            drain_ms = limit.as_millis() as u64,
+            "draining: no new connections, what runs may finish"
+        );
+        self.drain.send_replace(true);
+        tokio::spawn(end_at_once(self.stop));
+        self.accepting.await?;
+        tokio::join!(self.node.step_down(STEP_DOWN), drained(&self.front, limit));
+        end(self.gateway, self.keeper).await?;
+        if let Some(tracer) = self.tracer {
+            tracer.end().await;
+        }
+        if let Some(copier) = self.copier {
+            copier.flush(HAND_OVER).await;
+        }
+        self.node.hand_over(HAND_OVER).await;
+        if let Some(push) = self.push {
+            push.finish().await;
+        }
+        self.control.close().await;
+        tracing::info!("stopped");
+        Ok(())
     }
-    if let Some(copier) = copier {
-        copier.flush(HAND_OVER).await;
-    }
-    node.hand_over(HAND_OVER).await;
-    if let Some(pushing) = pushing {
-        pushing.finish().await;
-    }
-    control.close().await;
-    tracing::info!("stopped");
-    Ok(())
 }
 
 /// What is known once the node serves.
@@ -178,10 +203,10 @@ fn bound(
     Ok(Bound { url, admin_url, providers, first })
 }
 
-/// Sends metrics to a collector, if there is one.
-fn push(collector: Option<Collector>, settings: &Settings, registry: &Registry) -> Option<Push> {
-    let every = settings.metrics.push_interval;
-    collector.zip(every).map(|(collector, every)| Push::start(registry.clone(), collector, every))
+/// Sends metrics to the collector, if there is one.
+fn push(collector: Option<Collector>, (settings, registry): (&Settings, &Registry)) -> Option<Push> {
+    let (collector, every) = collector.zip(settings.metrics.push_interval)?;
+    Some(Push::start(registry.clone(), collector, every))
 }
 
 /// Waits until this node is one of its cluster, and answers probes meanwhile; not if it is told to stop before.
@@ -223,10 +248,10 @@ fn limits(settings: &Settings) -> Limits {
 }
 
 /// Spans go to the collector, where there is one.
-fn trace(collector: Option<&Collector>, settings: &Settings) -> (Option<Tracer>, Option<Tracing>) {
+fn trace(collector: Option<Collector>, settings: &Settings) -> (Option<Tracer>, Option<Tracing>) {
     collector
         .zip(settings.otlp.as_ref())
-        .map(|(collector, otlp)| Tracer::start(collector.clone(), &otlp.traces))
+        .map(|(collector, otlp)| Tracer::start(collector, &otlp.traces))
         .unzip()
 }
 
@@ -242,8 +267,8 @@ fn start(
         log: Some(Box::new(std::io::stdout())),
         ledger: Some(opened.ledger.clone()),
         cells,
-        tracing,
         key_series_max: settings.metrics.keys_max,
+        tracing,
     };
     let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
     let keeper =

@@ -3,7 +3,6 @@
 #![allow(clippy::expect_used, clippy::panic)] // a panic is a failed test
 
 #[path = "docs/catalogue.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
 mod catalogue;
 #[path = "clients/node.rs"]
 mod node;

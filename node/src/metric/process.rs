@@ -61,9 +61,9 @@ pub(super) fn install() -> anyhow::Result<PrometheusHandle> {
         LEASES_EXPIRED,
         "Requests whose hold on limits ended before they did: what they held was given back."
     );
+    describe_counter!(EXPORTS, "Messages for the collector of OpenTelemetry, by signal and result.");
     describe_counter!(SPANS_SENT, "Spans that the collector took.");
     describe_counter!(SPANS_DROPPED, "Spans that were lost, by reason.");
-    describe_counter!(EXPORTS, "Messages for the collector of OpenTelemetry, by signal and result.");
     counter!(LEASES_EXPIRED).absolute(0);
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1);
     Ok(handle)

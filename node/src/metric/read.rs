@@ -79,7 +79,8 @@ fn part_of_histogram(family: &mut Family, part: &str, (mut labels, value): (Labe
     let Value::Spread(buckets) = &mut family.samples.last_mut()?.value else { return None };
     let is_in_order = buckets.bounds.len() == buckets.counts.len()
         && buckets.bounds.last().is_none_or(|before| *before < bound);
-    buckets.counts.push((value as u64).checked_sub(buckets.count()).filter(|_| is_in_order)?);
+    let count = (value as u64).checked_sub(buckets.count()).filter(|_| is_in_order)?;
+    buckets.counts.push(count);
     if bound.is_finite() {
         buckets.bounds.push(bound);
     }

@@ -24,11 +24,7 @@ impl Default for Metrics {
 
 impl Layers {
     pub(super) fn metrics(&mut self) -> Metrics {
-        let member = "metrics.push_interval_ms";
-        if self.values.contains_key(member) && !self.values.contains_key("otlp.endpoint") {
-            self.refuse(member, "is for what is sent to a collector: set `otlp.endpoint` too");
-        }
-        let push_interval = match self.milliseconds(member, 0) {
+        let push_interval = match self.milliseconds("metrics.push_interval_ms", 0) {
             None => Metrics::default().push_interval,
             Some(interval) => Some(interval).filter(|interval| !interval.is_zero()),
         };

@@ -63,7 +63,11 @@ impl fmt::Debug for HeaderSource {
 impl Layers {
     /// None where nothing is sent.
     pub(super) fn otlp(&mut self) -> Option<Otlp> {
-        let is_of_telemetry = |member: &&str| member.starts_with("otlp.") || member.starts_with("traces.");
+        let is_of_telemetry = |member: &&str| {
+            member.starts_with("otlp.")
+                || member.starts_with("traces.")
+                || *member == "metrics.push_interval_ms"
+        };
         if !self.values.contains_key("otlp.endpoint") {
             for member in MEMBERS.into_iter().filter(is_of_telemetry) {
                 if self.values.contains_key(member) {

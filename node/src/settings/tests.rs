@@ -159,8 +159,22 @@ fn a_collector_is_told_whole_and_without_its_secrets() {
     check("endpoint = 'http://c'\n[traces]\nsample = 'some'", "traces.sample: is `some`, must be a share");
     check("endpoint = 'http://c'\n[traces]\nexclude = 'relay,guard'", "traces.exclude: has `guard`");
     check("[traces]\nsample = 1", "traces.sample: is for what is sent to a collector");
+    check("[metrics]\npush_interval_ms = 1", "metrics.push_interval_ms: is for what is sent to a collector");
+    check("[metrics]\nkeys_max = 100001", "metrics.keys_max: is 100001, must be a whole number");
     let shown = from_toml("[otlp]\nendpoint = 'http://c'\nheaders = 'a=hush'").settle().unwrap();
     assert!(!format!("{shown:?}").contains("hush"));
+}
+
+#[test]
+fn metrics_are_sent_unless_told_otherwise() {
+    let check = |text: &str, wanted: Option<u64>| {
+        let metrics = from_toml(text).settle().unwrap().metrics;
+        assert_eq!(metrics.push_interval, wanted.map(Duration::from_millis), "{text}");
+    };
+    check("[otlp]\nendpoint = 'http://c'", Some(15_000));
+    check("[otlp]\nendpoint = 'http://c'\n[metrics]\npush_interval_ms = 50", Some(50));
+    check("[otlp]\nendpoint = 'http://c'\n[metrics]\npush_interval_ms = 0", None);
+    assert_eq!(from_toml("").settle().unwrap().metrics.keys_max, 0);
 }
 
 #[test]

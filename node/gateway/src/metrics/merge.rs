@@ -24,7 +24,7 @@ pub(crate) fn families(shared: &Shared) -> Vec<Family> {
     let mut families = counters(&sums);
     families.push(failed(&sums));
     families.extend(times(&sums));
-    families.push(stages(shared));
+    families.extend(stages(shared));
     families.push(errors(shared));
     families.extend(limits(shared));
     families.extend(keys(shared));
@@ -32,10 +32,10 @@ pub(crate) fn families(shared: &Shared) -> Vec<Family> {
     families
 }
 
-fn stages(shared: &Shared) -> Family {
+fn stages(shared: &Shared) -> [Family; 2] {
     let sum = Stages::default();
     shared.seats.iter().for_each(|seat| sum.absorb(&seat.shard.stages));
-    sum.family()
+    sum.families()
 }
 
 fn target((endpoint, provider, model): &Labels) -> [(&'static str, &str); 3] {
@@ -50,7 +50,7 @@ fn counters(sums: &Sums) -> Vec<Family> {
             for (word, cell) in counter.words.iter().zip((counter.cells)(sum)) {
                 let n = cell.load(Relaxed);
                 if n > 0 {
-                    let labels = [endpoint, provider, model, (counter.label, word)];
+                    let labels = [endpoint, provider, model, (counter.label, *word)];
                     family.add(&labels, n as f64 / counter.scale);
                 }
             }

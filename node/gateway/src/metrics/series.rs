@@ -216,7 +216,7 @@ impl Series {
         }
         let mut errors = lock(&self.errors);
         for (cause, n) in lock(&other.errors).iter() {
-            *errors.entry(cause).or_default() += n;
+            *errors.entry(*cause).or_default() += n;
         }
     }
 

@@ -126,11 +126,12 @@ mod tests {
     use trestle_config::{RetryPolicy, Snapshot};
 
     fn snapshot() -> Snapshot {
-        trestle_config::load("providers: { own: { type: mock } }", 1, &HostSecrets).unwrap().snapshot
+        trestle_config::load("providers: { own: { mock: {} } }", 1, &HostSecrets).unwrap().snapshot
     }
 
     fn target(snapshot: &Snapshot, model: &str, listed: bool) -> Arc<TargetConfig> {
-        let provider = Arc::clone(snapshot.providers.values().next().unwrap());
+        let own = snapshot.providers.values().find(|provider| &*provider.name == "own");
+        let provider = Arc::clone(own.unwrap());
         let name = format!("{}/{model}", provider.name).into();
         Arc::new(TargetConfig {
             name,

@@ -37,7 +37,10 @@ const BOUNDS: [u64; 21] = [
 
 /// The times in all stages.
 #[derive(Debug, Default)]
-pub(super) struct Stages([Times; Stage::ALL.len()]);
+pub(super) struct Stages {
+    of_each: [Times; Stage::ALL.len()],
+    overhead: Times,
+}
 
 #[derive(Debug, Default)]
 struct Times {
@@ -48,33 +51,39 @@ struct Times {
 impl Stages {
     /// Counts where the time of a request went.
     pub(super) fn settle(&self, record: &Record) {
-        for (times, spent) in self.0.iter().zip(record.marks.spent(record.total)) {
+        let spent = record.marks.spent(record.total);
+        for (times, spent) in self.of_each.iter().zip(spent) {
             if let Some(spent) = spent {
                 times.observe(spent);
             }
         }
+        if let [_, Some(route), Some(attempt), ..] = spent {
+            self.overhead.observe(route + attempt);
+        }
     }
 
     pub(super) fn absorb(&self, other: &Self) {
-        for (times, other) in self.0.iter().zip(&other.0) {
-            absorb(&times.buckets, &other.buckets);
-            add(&times.nanos, other.nanos.load(Relaxed));
+        for (times, other) in self.of_each.iter().zip(&other.of_each) {
+            times.absorb(other);
         }
+        self.overhead.absorb(&other.overhead);
     }
 
-    pub(super) fn family(&self) -> Family {
+    pub(super) fn families(&self) -> [Family; 2] {
         let help =
             "Where the time of requests goes within the gateway; the stages of one are all of its time.";
         let mut family = Family::histogram("trestle_stage_seconds", help);
-        for (stage, times) in Stage::ALL.into_iter().zip(&self.0) {
-            let counts: Vec<_> = times.buckets.iter().map(|cell| cell.load(Relaxed)).collect();
-            if counts.iter().any(|count| *count > 0) {
-                let bounds = BOUNDS.iter().map(|micros| *micros as f64 / 1e6).collect();
-                let sum = times.nanos.load(Relaxed) as f64 / 1e9;
-                family.push(&[("stage", stage.name())], Value::Spread(Buckets { bounds, counts, sum }));
+        for (stage, times) in Stage::ALL.into_iter().zip(&self.of_each) {
+            if let Some(buckets) = times.buckets() {
+                family.push(&[("stage", stage.name())], Value::Spread(buckets));
             }
         }
-        family
+        let help = "What the gateway adds before the answer: the stages route and attempt of requests that came to a target.";
+        let mut overhead = Family::histogram("trestle_overhead_seconds", help);
+        if let Some(buckets) = self.overhead.buckets() {
+            overhead.push(&[], Value::Spread(buckets));
+        }
+        [family, overhead]
     }
 }
 
@@ -84,5 +93,20 @@ impl Times {
         let bucket = BOUNDS.iter().position(|bound| micros <= *bound).unwrap_or(BOUNDS.len());
         add(&self.buckets[bucket], 1);
         add(&self.nanos, time.as_nanos() as u64);
+    }
+
+    fn absorb(&self, other: &Self) {
+        absorb(&self.buckets, &other.buckets);
+        add(&self.nanos, other.nanos.load(Relaxed));
+    }
+
+    /// None where nothing was observed.
+    fn buckets(&self) -> Option<Buckets> {
+        let counts: Vec<_> = self.buckets.iter().map(|cell| cell.load(Relaxed)).collect();
+        if counts.iter().all(|count| *count == 0) {
+            return None;
+        }
+        let bounds = BOUNDS.iter().map(|micros| *micros as f64 / 1e6).collect();
+        Some(Buckets { bounds, counts, sum: self.nanos.load(Relaxed) as f64 / 1e9 })
     }
 }
