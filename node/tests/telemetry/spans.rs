@@ -28,7 +28,7 @@ fn start(upstream: &Mock, arguments: &[&str]) -> Node {
 fn to(receiver: &Receiver, arguments: &[&str]) -> (Mock, Node) {
     let upstream = Mock::start(Options::default()).unwrap();
     let url = receiver.url();
-    let node = start(&upstream, &[&["--otlp-endpoint", &url], arguments].concat());
+    let node = start(&upstream, &[&["--otlp-endpoint", &url][..], arguments].concat());
     (upstream, node)
 }
 
@@ -90,8 +90,9 @@ fn a_request_is_a_trace(protocol: &str, path: &str) {
     assert_eq!((&*resource["service.name"], &*resource["deployment.environment.name"]), ("trestle", "test"));
     assert!(!resource["service.instance.id"].is_empty());
 
+    let name = format!("chat {CHAT}");
     let names: Vec<_> = spans.iter().map(|seen| &*seen.span.name).collect();
-    assert_eq!(names, [&format!("chat {CHAT}"), "receive", "route", "relay", "chat gpt-4o-mini+tokens=3"]);
+    assert_eq!(names, [&*name, "receive", "route", "relay", "chat gpt-4o-mini+tokens=3"]);
     let (server, client) = (&spans[0], &spans[4]);
     let request_id = header(&reply, "x-request-id").unwrap();
     has(
@@ -171,13 +172,15 @@ fn streams_fallbacks_and_refusals_can_be_told_apart() {
     };
 
     has(streamed, &[("gen_ai.request.stream", "true"), ("gen_ai.response.finish_reasons", "stop")]);
-    let [call] = &calls(streamed)[..] else { panic!("{spans:#?}") };
+    let of_streamed = calls(streamed);
+    let [call] = &of_streamed[..] else { panic!("{spans:#?}") };
     has(call, &[("gen_ai.usage.output_tokens", "3")]);
     for name in ["gen_ai.response.id", "gen_ai.response.model", "gen_ai.response.time_to_first_chunk"] {
         assert!(call.attributes.contains_key(name), "{name} of {call:#?}");
     }
 
-    let [first, second] = &calls(fallen)[..] else { panic!("{spans:#?}") };
+    let of_fallen = calls(fallen);
+    let [first, second] = &of_fallen[..] else { panic!("{spans:#?}") };
     has(first, &[("http.response.status_code", "500"), ("trestle.target", "openai/gpt-4o-mini+status=500")]);
     let why = &first.attributes["error.type"];
     let status = first.span.status.as_ref().unwrap();
@@ -250,7 +253,7 @@ fn stages_can_be_left_out() {
         (["--traces-exclude", "attempt, receive"], vec!["chat openai/a", "route", "relay"]),
     ] {
         let receiver = Receiver::start("grpc", 0);
-        let (_upstream, node) = to(&receiver, &[&["--traces-sample", "1"], &arguments[..]].concat());
+        let (_upstream, node) = to(&receiver, &[&["--traces-sample", "1"][..], &arguments].concat());
         assert_eq!(ask(&node, "openai/a", "", &[]).status, 200);
         let spans = ended(node, &receiver);
         assert_eq!(spans.iter().map(|seen| &*seen.span.name).collect::<Vec<_>>(), wanted);
