@@ -1,7 +1,8 @@
 //! Layers of settings: which wins, and what is refused.
 
 use super::{
-    HeaderSource, Layers, LogFormat, Mesh, Otlp, Protocol, Settings, TlsFiles, Traces, default_data_dir,
+    HeaderSource, Layers, LogFormat, Mesh, Metrics, Otlp, Protocol, Settings, TlsFiles, Traces,
+    default_data_dir,
 };
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use trestle_gateway::{Ratio, Sampling, Stage};
