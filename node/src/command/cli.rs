@@ -3,7 +3,7 @@
 use super::{
     admin_token, audit, check, cluster, completions, dev, document, dry_run,
     failure::{Done, Failure},
-    import, keys, ledger, limits, revisions, schema, serve, usage,
+    health, import, keys, ledger, limits, revisions, schema, serve, usage,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -55,6 +55,7 @@ enum Command {
     Cluster(cluster::Cluster),
     AdminToken(admin_token::AdminToken),
     DryRun(dry_run::DryRun),
+    Health(health::Health),
     Completions(completions::Completions),
 }
 
@@ -77,6 +78,7 @@ impl Cli {
             Command::Cluster(cluster) => cluster.run(),
             Command::AdminToken(token) => token.run(),
             Command::DryRun(dry_run) => dry_run.run(),
+            Command::Health(health) => health.run(),
             Command::Completions(completions) => completions.run(),
         };
         done.unwrap_or_else(Failure::report)

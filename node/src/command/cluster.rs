@@ -98,6 +98,9 @@ Examples:
         /// How long the certificates are good.
         #[arg(long, value_name = "N", default_value_t = 365)]
         days: u32,
+        /// Leave the nodes that have a folder already as they are, so that the command can be given again.
+        #[arg(long)]
+        missing: bool,
     },
 }
 
@@ -179,21 +182,25 @@ impl Cluster {
                     json!({"cluster": cluster, "node": node, "revision": restored.revision}),
                 )
             }
-            What::InitTls { folder, nodes, mesh_name, days } => {
-                let asked = InitTls {
-                    folder: &folder,
-                    mesh_name: &mesh_name,
-                    nodes: &nodes,
-                    days,
-                    now: SystemTime::now(),
-                };
-                let folders = trestle_cluster::init_tls(asked).map_err(anyhow::Error::from)?;
-                let shown: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
-                let text = format!("give each node its folder as --mesh-tls-dir:\n  {}", shown.join("\n  "));
-                said(&self.remote, &text, json!({"folders": shown}))
+            What::InitTls { folder, mut nodes, mesh_name, days, missing } => {
+                if missing {
+                    nodes.retain(|node| !folder.join(node).exists());
+                }
+                let (mesh_name, now) = (&*mesh_name, SystemTime::now());
+                init_tls(&self.remote, InitTls { folder: &folder, mesh_name, nodes: &nodes, days, now })
             }
         }
     }
+}
+
+fn init_tls(remote: &Remote, asked: InitTls<'_>) -> Done {
+    if asked.nodes.is_empty() {
+        return said(remote, "each node has its folder already", json!({"folders": []}));
+    }
+    let folders = trestle_cluster::init_tls(asked).map_err(anyhow::Error::from)?;
+    let shown: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    let text = format!("give each node its folder as --mesh-tls-dir:\n  {}", shown.join("\n  "));
+    said(remote, &text, json!({"folders": shown}))
 }
 
 fn said(remote: &Remote, text: &str, value: Value) -> Done {

@@ -23,6 +23,7 @@ mod cluster;
 mod document;
 mod dry_run;
 mod edit;
+mod health;
 mod keys;
 mod ledger;
 mod limits;
