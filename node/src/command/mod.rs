@@ -14,6 +14,7 @@ mod dev;
 mod dev_nodes;
 mod serve;
 mod start;
+mod telemetry;
 
 // Commands that ask a running node.
 mod admin_token;
