@@ -48,14 +48,15 @@ fn a_collector_of_others_understands_it() {
         let mut node = Start::serve(&document(""))
             .arguments(&["--otlp-endpoint", &format!("http://{address}"), "--otlp-protocol", protocol])
             .arguments(&["--traces-sample", "1", "--metrics-push-interval-ms", "0"])
+            .arguments(&["--otlp-resource", &format!("protocol={protocol}")])
             .start();
-        let model = format!("mock/over-{protocol}");
-        assert_eq!(node.chat(KEY, &model).status, 200);
+        let model = "mock/echo";
+        assert_eq!(node.chat(KEY, model).status, 200);
         node.signal("TERM");
         assert!(node.ended().success());
-        let name = format!("chat {model}");
         let server = eventually("the span that was passed on", || {
-            receiver.spans().into_iter().find(|seen| seen.span.name == name)
+            let spans = receiver.spans().into_iter().filter(|seen| seen.span.name == "chat mock/echo");
+            spans.last().filter(|_| receiver.resource().get("protocol").is_some_and(|p| p == protocol))
         });
         assert_eq!(server.attributes["trestle.target"], model);
         assert_eq!(receiver.resource()["service.name"], "trestle");
