@@ -65,7 +65,7 @@ fn a_collector_of_others_understands_it() {
         let seen = eventually("the spans in what it writes", || {
             let text = fs::read_to_string(&out).unwrap();
             let mine = text[text.find(&resource)?..].to_owned();
-            mine.contains("trestle.stage: Str(relay)").then_some(mine)
+            mine.contains("SPAN_KIND_CLIENT").then_some(mine)
         });
         for wanted in [
             "Name           : chat mock/echo",
