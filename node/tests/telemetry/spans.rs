@@ -16,13 +16,15 @@ const PARENT: &str = "00f067aa0ba902b7";
 fn start(upstream: &Mock, arguments: &[&str]) -> Node {
     let document = format!(
         "providers:\n  openai: {{ base_url: '{0}/v1', dialects: [openai-chat], retries: {{ max: 0 }}, keys: \
-         [{{ name: main, value: sk-upstream }}] }}\n  other: {{ base_url: '{0}/v1', dialects: [openai-chat], \
-         keys: [{{ name: main, value: sk-upstream }}] }}\nteams: {{ red: {{}} }}\nkeys:\n  tests: {{ value: \
+         [{{ name: main, value: env:UPSTREAM }}] }}\n  other: {{ base_url: '{0}/v1', dialects: [openai-chat], \
+         keys: [{{ name: main, value: env:UPSTREAM }}] }}\nteams: {{ red: {{}} }}\nkeys:\n  tests: {{ value: \
          env:TRESTLE_TEST_KEY, team: red }}\n",
         upstream.url()
     );
-    let start = Start::serve(&document).arguments(&["--threads", "1", "--metrics-push-interval-ms", "0"]);
-    start.arguments(arguments).variable("TENANT", "core").start()
+    let start = Start::serve(&document).arguments(&["--threads", "1"]).arguments(arguments);
+    // A collector of spans alone.
+    let silent: &[&str] = if arguments.is_empty() { &[] } else { &["--metrics-push-interval-ms", "0"] };
+    start.arguments(silent).variable("TENANT", "core").variable("UPSTREAM", "sk-upstream").start()
 }
 
 fn to(receiver: &Receiver, arguments: &[&str]) -> (Mock, Node) {

@@ -127,9 +127,7 @@ impl Noted {
     }
 
     fn is(&mut self, id: &str, model: &str) {
-        let word = |text: &str| {
-            Some(text.chars().take(WORD_MAX).collect()).filter(|word: &Box<str>| !word.is_empty())
-        };
+        let word = |text: &str| (!text.is_empty()).then(|| text.chars().take(WORD_MAX).collect());
         (self.id, self.model) = (word(id), word(model));
     }
 
