@@ -10,7 +10,6 @@ use crate::{
 fn nodes_tell_all_that_the_catalogue_has_of_a_cluster() {
     let mut mesh = Mesh::of(2).certified();
     mesh.start_all();
-    mesh.all_vote(&[]);
     for node in 0..2 {
         assert_eq!(mesh.chat(node, KEY).status, 200);
         mesh.write(node, &format!("team-of-{node}"));
