@@ -4,6 +4,8 @@
 #![cfg(target_os = "linux")] // each node has an address of its own of 127.0.0.0/8
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // a panic is a failed test
 
+#[path = "mesh/disks.rs"]
+mod disks;
 #[path = "mesh/growth.rs"]
 mod growth;
 #[path = "mesh/limits.rs"]
@@ -22,3 +24,5 @@ mod strangers;
 mod support;
 #[path = "mesh/traffic.rs"]
 mod traffic;
+#[path = "mesh/ups.rs"]
+mod ups;
