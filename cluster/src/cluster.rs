@@ -10,9 +10,14 @@ use std::{
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
-use tokio::{net::UdpSocket, sync::watch, task::JoinSet, time::timeout};
+use tokio::{
+    net::UdpSocket,
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, timeout},
+};
 use tonic::service::Routes;
 use trestle_counters::{Cells, Window};
 
@@ -129,6 +134,7 @@ struct Mesh {
     membership: Membership,
     exchange: Exchange,
     channels: Channels,
+    tls: Option<Tls>,
     facts: Mutex<Facts>,
     name: String,
     expect: u32,
@@ -178,7 +184,7 @@ impl Cluster {
             address: address.clone(),
             zone: settings.zone.clone(),
             build: settings.build.clone(),
-            version: Consensus::VERSION,
+            version: prepared.version_max(),
             cluster: identity.cluster(),
             ..Facts::default()
         };
@@ -202,7 +208,7 @@ impl Cluster {
         let (stop, stopped) = watch::channel(false);
         let routes = services(consensus.routes().add_service(exchange.service()));
         tasks.spawn(server.serve(routes, identity, told(stopped.clone())));
-        if let Some(tls) = tls {
+        if let Some(tls) = tls.clone() {
             tasks.spawn(tls.watch());
         }
         let counting = exchange.clone();
@@ -217,6 +223,7 @@ impl Cluster {
             membership,
             exchange,
             channels,
+            tls,
             facts: Mutex::new(facts),
             name: settings.name.clone(),
             expect: settings.expect,
@@ -242,14 +249,14 @@ impl Cluster {
         };
         self.consensus.found(&Founding { expect: mesh.expect, peers: Box::new(peers) }).await?;
         self.say(mesh, |_| {});
-        let mut waited = Duration::ZERO;
+        let begun = Instant::now();
         loop {
             match self.consensus.caught_up(CATCH_UP).await {
                 Ok(()) => break,
-                Err(ClusterError::Late) => waited += CATCH_UP,
+                Err(ClusterError::Late | ClusterError::NoLeader) => {}
                 Err(error) => return Err(error),
             }
-            if waited >= LEADERLESS && self.consensus.revision() > 0 {
+            if begun.elapsed() >= LEADERLESS && self.consensus.revision() > 0 {
                 tracing::warn!("no leader is found: serving what this node has");
                 break;
             }
@@ -341,6 +348,11 @@ impl Cluster {
         self.mesh.as_ref().map(|mesh| mesh.membership.counts())
     }
 
+    /// When the certificate that this node shows to peers ends; none where it has none.
+    pub fn certificate_ends_at(&self) -> Option<SystemTime> {
+        self.mesh.as_ref()?.tls.as_ref()?.ends_at()
+    }
+
     /// How the exchange of counters stands.
     pub fn exchange_counts(&self) -> Option<ExchangeCounts> {
         self.mesh.as_ref().map(|mesh| mesh.exchange.counts())
@@ -394,6 +406,7 @@ impl Cluster {
         while self.consensus.revision() == 0 {
             let status = self.consensus.status().await?;
             if status.leader == Some(status.node) {
+                self.consensus.begin_version().await;
                 break;
             }
             tokio::time::sleep(FILLED).await;

@@ -82,7 +82,7 @@ impl Remote {
             )
         })?;
         let ca = self.ca.clone().or_else(|| flag.or(other).and_then(|profile| profile.ca.clone()));
-        target(url, token, ca)
+        target(url, (Carried::Token, token), ca)
     }
 
     /// What `trestle dev` left, for those who have set nothing at all.
@@ -96,7 +96,7 @@ impl Remote {
         match if nothing { dev()? } else { None } {
             Some(file) if !file.admin_token.is_empty() => {
                 eprintln!("asking the node of `trestle dev` at {}", file.url);
-                target(file.url, file.admin_token, None)
+                target(file.url, (Carried::Token, file.admin_token), None)
             }
             _ => anyhow::bail!(
                 "no node to ask: give --url URL, or set TRESTLE_URL, or make a profile (see `trestle help`)"
@@ -110,11 +110,35 @@ fn read_file(path: &std::path::Path) -> anyhow::Result<String> {
     read_token(&format!("file:{path}"))
 }
 
-fn target(url: String, token: String, ca: Option<PathBuf>) -> anyhow::Result<Target> {
+/// What goes along with each request, so that the node knows who asks.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Carried {
+    /// Of an operator.
+    Token,
+    /// Of an application.
+    Key,
+}
+
+impl Carried {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Token => "admin token",
+            Self::Key => "key",
+        }
+    }
+}
+
+/// A node at a URL that is one.
+pub(super) fn target(
+    url: String,
+    (carried, token): (Carried, String),
+    ca: Option<PathBuf>,
+) -> anyhow::Result<Target> {
     let scheme = check_url(&url)?;
     if scheme == "http" && !is_loopback(&url) {
         eprintln!(
-            "warning: the admin token goes to {url} in clear: whoever is in between can read it; use https"
+            "warning: the {} goes to {url} in clear: whoever is in between can read it; use https",
+            carried.name()
         );
     }
     Ok(Target { url, token, ca })
