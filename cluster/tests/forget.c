@@ -1,6 +1,7 @@
 /* A disk that loses its power: what was written to regular files and not synced is undone, then the process ends. Loaded
- * before libc (LD_PRELOAD). After FORGET_AFTER calls that write or sync, the next one is the loss. What is not covered:
- * names that were made or changed in a folder that was not synced. */
+ * before libc (LD_PRELOAD). After FORGET_AFTER calls that write or sync, the next one is the loss. With FORGET_WHILE, only
+ * calls while that file exists are counted. What is not covered: names that were made or changed in a folder that was not
+ * synced, and files that are mapped into memory. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -25,6 +26,7 @@ struct undo {
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static struct undo *last;
 static long calls, limit = -2;
+static const char *marker;
 
 static ssize_t (*real_write)(int, const void *, size_t);
 static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
@@ -38,6 +40,7 @@ __attribute__((constructor)) static void begin(void) {
     real_ftruncate = dlsym(RTLD_NEXT, "ftruncate64");
     const char *text = getenv("FORGET_AFTER");
     limit = text ? atol(text) : -1;
+    marker = getenv("FORGET_WHILE");
 }
 
 static int is_file(int fd, struct stat *about) {
@@ -54,17 +57,24 @@ static void lose(void) {
 }
 
 static void count(void) {
-    if (limit >= 0 && ++calls > limit) lose();
+    if (limit < 0 || (marker && access(marker, F_OK))) return;
+    if (++calls > limit) lose();
 }
 
 static void remember(int fd, const struct stat *about, off_t at, size_t length) {
     struct undo *undo = malloc(sizeof *undo + length);
     if (!undo) abort();
-    ssize_t there = at < about->st_size ? pread(fd, undo->old, length, at) : 0;
-    /* Opened anew: the caller may close its own, or have it for writing only. */
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    undo->fd = open(path, O_RDWR | O_CLOEXEC);
+    struct undo *other = last;
+    while (other && (other->device != about->st_dev || other->inode != about->st_ino)) other = other->before;
+    if (other) {
+        undo->fd = other->fd;
+    } else {
+        /* Opened anew, once for all writes: the caller may close its own, or have it for writing only. */
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        undo->fd = open(path, O_RDWR | O_CLOEXEC);
+    }
+    ssize_t there = at < about->st_size ? pread(undo->fd, undo->old, length, at) : 0;
     if (there < 0 || undo->fd < 0) abort();
     undo->before = last, undo->device = about->st_dev, undo->inode = about->st_ino;
     undo->size = about->st_size, undo->at = at, undo->length = there;
@@ -72,6 +82,7 @@ static void remember(int fd, const struct stat *about, off_t at, size_t length) 
 }
 
 static void synced(const struct stat *about) {
+    int fd = -1;
     for (struct undo **place = &last; *place;) {
         struct undo *undo = *place;
         if (undo->device != about->st_dev || undo->inode != about->st_ino) {
@@ -79,9 +90,10 @@ static void synced(const struct stat *about) {
             continue;
         }
         *place = undo->before;
-        close(undo->fd);
+        fd = undo->fd;
         free(undo);
     }
+    if (fd >= 0) close(fd);
 }
 
 ssize_t pwrite64(int fd, const void *bytes, size_t length, off_t at) {

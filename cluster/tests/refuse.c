@@ -1,6 +1,7 @@
 /* A disk that refuses: while the file REFUSE_WHILE exists, what would write to the folder REFUSE_IN fails with REFUSE_WITH
  * (an errno: ENOSPC for a full disk, EROFS for one that was made read-only). With REFUSE_AFTER, so many calls are taken
- * before. Loaded before libc (LD_PRELOAD). */
+ * before. Syncs of mapped files fail while the file REFUSE_MAPPED_WHILE exists, whatever their folder. Loaded before libc
+ * (LD_PRELOAD). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,15 +11,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *marker, *folder;
+static const char *marker, *mapped_marker, *folder;
 static int error;
 static long after, calls;
 
 __attribute__((constructor)) static void begin(void) {
     marker = getenv("REFUSE_WHILE"), folder = getenv("REFUSE_IN");
+    mapped_marker = getenv("REFUSE_MAPPED_WHILE");
     const char *with = getenv("REFUSE_WITH");
     error = with ? atoi(with) : 0;
     const char *count = getenv("REFUSE_AFTER");
@@ -51,6 +54,9 @@ ssize_t pwrite(int fd, const void *bytes, size_t length, off_t at) {
 }
 int ftruncate64(int fd, off64_t size) { REFUSE(refuses(fd), ftruncate64, fd, size); }
 int ftruncate(int fd, off_t size) { REFUSE(refuses(fd), ftruncate, fd, size); }
+int msync(void *at, size_t length, int flags) {
+    REFUSE(error && mapped_marker && access(mapped_marker, F_OK) == 0, msync, at, length, flags);
+}
 int mkdir(const char *path, mode_t mode) {
     REFUSE(refuses_path(path) && access(path, F_OK) != 0, mkdir, path, mode);
 }

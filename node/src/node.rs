@@ -104,7 +104,7 @@ async fn serve(
     cluster::share(&node, &gateway).await;
     let reload = Reload::install(control.clone(), tls.clone())?;
     let (drain, draining) = watch::channel(false);
-    let health = Health::new(gateway.clone(), draining.clone());
+    let health = Health::new(control.clone(), gateway.clone(), draining.clone());
     let place = admin::Place { cluster: node.clone(), folder: settings.data_dir.clone() };
     let registry = Registry {
         recorded,

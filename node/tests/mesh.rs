@@ -6,6 +6,8 @@
 
 #[path = "docs/catalogue.rs"]
 mod catalogue;
+#[path = "mesh/disks.rs"]
+mod disks;
 #[path = "mesh/growth.rs"]
 mod growth;
 #[path = "mesh/limits.rs"]
@@ -26,3 +28,5 @@ mod strangers;
 mod support;
 #[path = "mesh/traffic.rs"]
 mod traffic;
+#[path = "mesh/ups.rs"]
+mod ups;

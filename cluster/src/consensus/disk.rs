@@ -104,6 +104,8 @@ impl Disk {
             .flush_every_ms(None);
         let db = config.open()?;
         db.flush()?;
+        // The database writes its parameters at the first start and leaves them to the system: half of them could not be read.
+        File::open(folder.join("conf"))?.sync_all()?;
         let file = Arc::new(File::options().read(true).write(true).open(folder.join("db"))?);
         Ok(Self {
             log: db.open_tree("log")?,

@@ -91,6 +91,10 @@ impl Consensus {
     pub(super) async fn ask(&self, ask: Ask, deadline: Instant) -> Result<Reply, ClusterError> {
         let (mut taken, mut leaderless) = (false, None);
         loop {
+            // It still sees the last leader, and would wait in vain for what that one does to be in effect here.
+            if let Tried::Ended(why) = self.running() {
+                return Err(ClusterError::Ended(why));
+            }
             let tried = match self.leader() {
                 Some((node, _)) if node == self.node() => self.lead(&ask, deadline).await,
                 Some((node, at)) => {
@@ -103,7 +107,7 @@ impl Consensus {
                         () = self.leads_no_more(node) => Tried::Unknown,
                     }
                 }
-                None => self.running(),
+                None => Tried::NotLeader,
             };
             match tried {
                 Tried::Done(reply) => return Ok(reply),

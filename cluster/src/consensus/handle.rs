@@ -188,7 +188,8 @@ impl Consensus {
         self.machine.revisions()
     }
 
-    pub(crate) fn is_running(&self) -> bool {
+    /// Whether it has not ended.
+    pub fn is_running(&self) -> bool {
         self.raft.metrics().borrow().running_state.is_ok()
     }
 

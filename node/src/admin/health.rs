@@ -1,5 +1,6 @@
 //! `/healthz`: the process runs. `/readyz`: send it requests.
 
+use crate::control::Control;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 use tokio::sync::watch;
@@ -8,13 +9,14 @@ use trestle_gateway::Gateway;
 /// Answers to probes.
 #[derive(Clone)]
 pub(crate) struct Health {
+    control: Control,
     gateway: Gateway,
     draining: watch::Receiver<bool>,
 }
 
 impl Health {
-    pub(crate) fn new(gateway: Gateway, draining: watch::Receiver<bool>) -> Self {
-        Self { gateway, draining }
+    pub(crate) fn new(control: Control, gateway: Gateway, draining: watch::Receiver<bool>) -> Self {
+        Self { control, gateway, draining }
     }
 
     /// Whether a path is a probe's.
@@ -38,7 +40,9 @@ impl Health {
                         r#"{"status":"no document"}"#.to_owned(),
                     ));
                 }
-                (StatusCode::OK, format!(r#"{{"status":"ready","revision":{revision}}}"#))
+                // Requests are served without it: a node that is alone must not be taken away for it.
+                let store = if self.control.consensus().is_running() { "" } else { r#","store":"down""# };
+                (StatusCode::OK, format!(r#"{{"status":"ready","revision":{revision}{store}}}"#))
             }
             _ => return None,
         };

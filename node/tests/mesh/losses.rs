@@ -161,7 +161,7 @@ fn two_of_three_are_killed(mesh: &mut Mesh) {
     mesh.write(others[1], "by-three");
 }
 
-fn all_have(mesh: &Mesh, teams: &BTreeSet<String>) {
+pub(crate) fn all_have(mesh: &Mesh, teams: &BTreeSet<String>) {
     assert!(teams.len() >= 10, "{} writes", teams.len());
     mesh.is_level();
     for node in mesh.up() {

@@ -3,6 +3,7 @@
 use crate::{
     operator::{Operator, TOKEN},
     support::{self, KEY, Node, Reply, Start, eventually},
+    ups::{Expected, Ups},
 };
 use serde_json::Value;
 use std::{
@@ -11,10 +12,7 @@ use std::{
     net::{SocketAddr, TcpStream},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU32, AtomicU64, Ordering::SeqCst},
-    },
+    sync::atomic::{AtomicU32, Ordering::SeqCst},
     time::Duration,
 };
 use tempfile::TempDir;
@@ -49,26 +47,6 @@ impl Net {
     }
 }
 
-/// Counts how often each node was declared up or down: up while odd.
-#[derive(Debug, Clone)]
-pub(crate) struct Ups(Arc<Vec<AtomicU64>>);
-
-impl Ups {
-    pub(crate) fn now(&self, node: usize) -> u64 {
-        self.0[node].load(SeqCst)
-    }
-
-    pub(crate) fn is_up(&self, node: usize) -> bool {
-        self.now(node) % 2 == 1
-    }
-
-    fn set(&self, node: usize, up: bool) {
-        if self.is_up(node) != up {
-            self.0[node].fetch_add(1, SeqCst);
-        }
-    }
-}
-
 /// The nodes of a cluster.
 pub(crate) struct Mesh {
     pub(crate) net: Net,
@@ -77,6 +55,7 @@ pub(crate) struct Mesh {
     pub(crate) folder: TempDir,
     nodes: Vec<Option<Node>>,
     more: Vec<String>,
+    variables: Vec<Vec<(String, String)>>,
     seeds: String,
 }
 
@@ -87,11 +66,12 @@ impl Mesh {
         let seeds: Vec<_> = (0..size).map(|node| net.at(node, GOSSIP_PORT).to_string()).collect();
         let mesh = Self {
             net,
-            ups: Ups(Arc::new((0..size).map(|_| AtomicU64::new(0)).collect())),
+            ups: Ups::of(size),
             upstream: Mock::start(Options::default()).unwrap(),
             folder: tempfile::tempdir().unwrap(),
             nodes: (0..size).map(|_| None).collect(),
             more: Vec::new(),
+            variables: vec![Vec::new(); size],
             seeds: seeds.join(","),
         };
         private(&mesh.secret(), &"5e".repeat(32));
@@ -99,7 +79,7 @@ impl Mesh {
     }
 
     /// The same with certificates for calls between nodes.
-    pub(crate) fn certified(mut self) -> Self {
+    pub(crate) fn certified(self) -> Self {
         let names: Vec<_> = (0..self.nodes.len()).map(|node| format!("node-{node}")).collect();
         trestle_cluster::init_tls(trestle_cluster::InitTls {
             folder: &self.folder.path().join("tls"),
@@ -109,14 +89,26 @@ impl Mesh {
             now: std::time::SystemTime::now(),
         })
         .unwrap();
-        self.more = ["--mesh-tls-dir", "TLS"].map(ToOwned::to_owned).to_vec();
-        self
+        self.told(&["--mesh-tls-dir", "TLS"])
     }
 
     /// The same with one more seed, in front.
     pub(crate) fn seeded(mut self, seed: SocketAddr) -> Self {
         self.seeds = format!("{seed},{}", self.seeds);
         self
+    }
+
+    /// The same with more arguments for all nodes.
+    pub(crate) fn told(mut self, arguments: &[&str]) -> Self {
+        self.more.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+        self
+    }
+
+    /// A variable of one node from its next start on.
+    pub(crate) fn set(&mut self, node: usize, name: &str, value: &str) {
+        let variables = &mut self.variables[node];
+        variables.retain(|(other, _)| other != name);
+        variables.push((name.to_owned(), value.to_owned()));
     }
 
     pub(crate) fn size(&self) -> usize {
@@ -175,7 +167,9 @@ impl Mesh {
             .iter()
             .map(|argument| if argument == "TLS" { tls.to_str().unwrap() } else { argument })
             .collect();
-        self.meshed(self.alone(node), node, &self.secret())
+        let start = self.meshed(self.alone(node), node, &self.secret());
+        let set = self.variables[node].iter();
+        set.fold(start, |start, (name, value)| start.variable(name, value))
             .arguments(&["--seeds", &self.seeds, "--bootstrap-expect", &self.size().to_string()])
             .arguments(&more)
     }
@@ -213,7 +207,7 @@ impl Mesh {
             self.node(node).listening()?;
             self.revision(node)
         });
-        self.ups.set(node, true);
+        self.ups.expect(node, Expected::All);
     }
 
     pub(crate) fn node(&self, node: usize) -> &Node {
@@ -226,16 +220,30 @@ impl Mesh {
 
     /// Sends `SIGKILL`, which takes its memory.
     pub(crate) fn kill(&mut self, node: usize) {
-        self.ups.set(node, false);
+        self.ups.expect(node, Expected::Nothing);
         let mut gone = self.nodes[node].take().unwrap();
         gone.signal("KILL");
         gone.ended();
         sound(&gone);
     }
 
+    /// Waits for one that ends by itself; its status and what it printed.
+    pub(crate) fn ends(&mut self, node: usize) -> (Option<i32>, String) {
+        self.ups.expect(node, Expected::Nothing);
+        let mut gone = self.nodes[node].take().unwrap();
+        let status = gone.ended();
+        sound(&gone);
+        (status.code(), gone.log())
+    }
+
+    /// Whether one has ended by itself.
+    pub(crate) fn has_ended(&mut self, node: usize) -> bool {
+        self.nodes[node].as_mut().unwrap().has_ended().is_some()
+    }
+
     /// Sends `SIGTERM`, and waits until the process has ended well.
     pub(crate) fn terminate(&mut self, node: usize) {
-        self.ups.set(node, false);
+        self.ups.expect(node, Expected::Nothing);
         let mut gone = self.nodes[node].take().unwrap();
         gone.signal("TERM");
         let status = gone.ended();
@@ -245,14 +253,14 @@ impl Mesh {
 
     /// Lets a process stand still.
     pub(crate) fn freeze(&self, node: usize) {
-        self.ups.set(node, false);
+        self.ups.expect(node, Expected::Nothing);
         self.node(node).signal("STOP");
     }
 
     /// Lets it go on.
     pub(crate) fn thaw(&self, node: usize) {
         self.node(node).signal("CONT");
-        self.ups.set(node, true);
+        self.ups.expect(node, Expected::All);
     }
 
     /// Takes its disk.
@@ -261,9 +269,9 @@ impl Mesh {
         fs::remove_dir_all(self.data(node)).unwrap();
     }
 
-    /// Nodes that are up.
+    /// Nodes that are up, without faults.
     pub(crate) fn up(&self) -> Vec<usize> {
-        (0..self.size()).filter(|node| self.ups.is_up(*node)).collect()
+        (0..self.size()).filter(|node| self.ups.expected(*node) == Expected::All).collect()
     }
 
     /// The last revision of a node that is ready.
@@ -391,7 +399,7 @@ impl Drop for Mesh {
 /// Nothing went wrong inside.
 fn sound(node: &Node) {
     let log = node.log();
-    for word in ["panicked", "\"panic\"", "are damaged", "was set aside"] {
+    for word in ["panicked", "\"panic\"", "are damaged", "was set aside", "corrupt"] {
         assert!(!log.contains(word), "{word}:\n{log}");
     }
 }

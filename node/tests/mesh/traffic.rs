@@ -1,8 +1,9 @@
 //! Requests and config writes that go on while nodes come and go. What fails on a node that was up all the while is a failure.
 
 use crate::{
-    nodes::{Mesh, Ups, put_team},
+    nodes::{Mesh, put_team},
     support::{self, KEY, eventually},
+    ups::{Expected, Moment, Ups},
 };
 use std::{
     collections::BTreeSet,
@@ -31,8 +32,8 @@ struct Shared {
 }
 
 impl Shared {
-    fn failed(&self, (node, since): (usize, u64), what: String) {
-        if self.ups.now(node) == since {
+    fn failed(&self, (node, since): (usize, Moment), needed: Expected, what: String) {
+        if self.ups.now(node) == since && since.expected() >= needed {
             self.failures.lock().unwrap().push(format!("node {node}: {what}"));
         }
     }
@@ -71,20 +72,24 @@ impl Traffic {
         Self { shared, clients }
     }
 
-    /// Waits until each node that is up has answered some more requests, and some more writes were acknowledged.
+    /// Waits until each node that answers requests has answered some more requests, and some more writes were acknowledged.
     pub(crate) fn goes_on(&self) {
         let before: Vec<_> = self.shared.answers.iter().map(|count| count.load(SeqCst)).collect();
         let written = self.shared.acknowledged.lock().unwrap().len();
         eventually("requests and writes to go on", || {
             let now = self.shared.answers.iter().map(|count| count.load(SeqCst));
-            let served = now
-                .zip(&before)
-                .enumerate()
-                .all(|(node, (now, before))| !self.shared.ups.is_up(node) || now >= before + 20);
+            let served = now.zip(&before).enumerate().all(|(node, (now, before))| {
+                self.shared.ups.expected(node) < Expected::Requests || now >= before + 20
+            });
             let written = self.shared.acknowledged.lock().unwrap().len() >= written + 10;
             (served && written).then_some(())
         });
         self.has_not_failed();
+    }
+
+    /// Teams whose writes were acknowledged until now.
+    pub(crate) fn acknowledged(&self) -> usize {
+        self.shared.acknowledged.lock().unwrap().len()
     }
 
     /// Nothing failed on a node that was up.
@@ -110,7 +115,7 @@ fn requests(shared: &Shared, (node, address): (usize, SocketAddr), request: &str
     while !shared.stop.load(SeqCst) {
         std::thread::sleep(PAUSE);
         let since = shared.ups.now(node);
-        if since.is_multiple_of(2) {
+        if since.expected() == Expected::Nothing {
             kept = None;
             continue;
         }
@@ -120,7 +125,7 @@ fn requests(shared: &Shared, (node, address): (usize, SocketAddr), request: &str
             }
             Err(error) => {
                 kept = None;
-                shared.failed((node, since), error.to_string());
+                shared.failed((node, since), Expected::Requests, error.to_string());
             }
         }
     }
@@ -149,7 +154,7 @@ fn one(kept: &mut Option<TcpStream>, address: SocketAddr, request: &str) -> io::
     Ok(())
 }
 
-/// A new team again and again, by one node after the other.
+/// A new team again and again, by one node after the other; by none of which only requests are expected.
 fn writes(shared: &Shared, addresses: &[SocketAddr]) {
     for number in 0_usize.. {
         if shared.stop.load(SeqCst) {
@@ -158,7 +163,7 @@ fn writes(shared: &Shared, addresses: &[SocketAddr]) {
         std::thread::sleep(PAUSE * 2);
         let node = number % addresses.len();
         let since = shared.ups.now(node);
-        if since.is_multiple_of(2) {
+        if matches!(since.expected(), Expected::Nothing | Expected::Requests) {
             continue;
         }
         let team = format!("t{number}");
@@ -166,8 +171,8 @@ fn writes(shared: &Shared, addresses: &[SocketAddr]) {
             Ok(reply) if reply.status == 200 => {
                 shared.acknowledged.lock().unwrap().insert(team);
             }
-            Ok(reply) => shared.failed((node, since), format!("{team}: {reply:?}")),
-            Err(error) => shared.failed((node, since), format!("{team}: {error}")),
+            Ok(reply) => shared.failed((node, since), Expected::All, format!("{team}: {reply:?}")),
+            Err(error) => shared.failed((node, since), Expected::All, format!("{team}: {error}")),
         }
     }
 }

@@ -2,13 +2,9 @@
 
 use crate::{
     operator::Operator,
-    support::{KEY, Node, Start, document, eventually},
+    support::{KEY, Node, Start, document, eventually, faulty_disk},
 };
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, path::Path};
 
 const MODEL: &str = r#"{"targets":[{"model":"mock/echo"}]}"#;
 
@@ -76,7 +72,8 @@ fn data_that_cannot_be_read_is_set_aside() {
 fn requests_are_served_on_when_the_disk_is_full() {
     let folder = tempfile::tempdir().unwrap();
     let place = tempfile::tempdir().unwrap();
-    let (library, marker) = (refusing(place.path()), place.path().join("full"));
+    let (library, marker) =
+        (faulty_disk("../cluster/tests/refuse.c", place.path()), place.path().join("full"));
     let node = start(folder.path())
         .variable("LD_PRELOAD", library.to_str().unwrap())
         .variable("REFUSE_WHILE", marker.to_str().unwrap())
@@ -85,6 +82,7 @@ fn requests_are_served_on_when_the_disk_is_full() {
         .start();
     let operator = Operator::of(&node);
     model(&operator, "kept");
+    assert!(!node.get("/readyz").body.contains("store"));
     fs::write(&marker, "").unwrap();
     let problem = operator.refused(503, "POST /api/models", &format!(r#"{{"id":"lost","value":{MODEL}}}"#));
     assert!(problem["detail"].as_str().unwrap().contains("store"), "{problem}");
@@ -99,20 +97,12 @@ fn requests_are_served_on_when_the_disk_is_full() {
     model(&Operator::of(&node), "after");
 }
 
-/// The library that makes a disk refuse.
-fn refusing(folder: &Path) -> PathBuf {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../cluster/tests/refuse.c");
-    let library = folder.join("refuse.so");
-    let made = Command::new("cc").args(["-O1", "-shared", "-fPIC", "-o"]).arg(&library).arg(source).status();
-    assert!(made.unwrap().success());
-    library
-}
-
 fn serves_on(node: &Node, operator: &Operator) {
     for _ in 0..20 {
         assert_eq!(node.chat(KEY, "kept").status, 200);
     }
-    assert_eq!(node.get("/readyz").status, 200);
+    let ready = node.get("/readyz");
+    assert!(ready.status == 200 && ready.body.contains(r#""store":"down""#), "{ready:?}");
     assert!(operator.document()["models"]["kept"].is_object(), "what is kept can be looked at");
     eventually("an alert", || node.get("/metrics").body.contains("trestle_store_up 0").then_some(()));
 }

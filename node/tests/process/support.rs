@@ -36,6 +36,15 @@ pub(crate) fn trestle(arguments: &[&str]) -> Command {
     command
 }
 
+/// Makes of a source in C, seen from this package, a library that is loaded before others: a disk with faults.
+pub(crate) fn faulty_disk(source: &str, folder: &Path) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+    let library = folder.join(source.file_name().unwrap()).with_extension("so");
+    let made = Command::new("cc").args(["-O1", "-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+    assert!(made.expect("cannot start cc").success(), "{} cannot be compiled", source.display());
+    library
+}
+
 /// A document with a caller, and the built-in mock with these settings, such as `gap_ms: 20`.
 pub(crate) fn document(mock: &str) -> String {
     format!(
@@ -111,7 +120,7 @@ impl Start {
     pub(crate) fn try_start(self) -> Result<Node, String> {
         let mut node = self.spawn();
         let address = eventually("the line that says where it listens", || {
-            if node.child.try_wait().unwrap().is_some() {
+            if node.has_ended().is_some() {
                 return Some(None);
             }
             node.listening().map(Some)
@@ -192,8 +201,12 @@ impl Node {
 
     /// Waits for the end of the process.
     pub(crate) fn ended(&mut self) -> ExitStatus {
-        let child = &mut self.child;
-        eventually("the end of the process", || child.try_wait().unwrap())
+        eventually("the end of the process", || self.has_ended())
+    }
+
+    /// How the process has ended, if it has.
+    pub(crate) fn has_ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
