@@ -1,4 +1,4 @@
-"""The alerts, in groups; each has a heading of its own name in a page of `docs/operations`."""
+"""The alerts, in groups; each has a heading in a page of `docs/operations`: its own name, or the one that it shares."""
 
 import re
 
@@ -7,6 +7,15 @@ from . import objectives
 CLUSTER = "by (namespace, job)"
 NODE = "{{ $labels.instance }}"
 DAY = 24 * 3600
+# Alerts that have their runbook with another one; of burn rates all speeds have one.
+SHARED = {
+    "ProviderDown": "ProviderFailing",
+    "BudgetSpent": "BudgetNearlySpent",
+    "LedgerFilling": "LedgerNearlyFull",
+    "CertificateEnds": "CertificateExpiring",
+    "DiskFilling": "DiskLow",
+    "DiskNearlyFull": "DiskLow",
+}
 
 
 def alert(name, severity, wait, expr, summary, description):
@@ -32,9 +41,17 @@ def groups():
     made = []
     for page, rules in pages.items():
         for rule in rules:
-            rule["annotations"]["runbook_url"] = f"docs/operations/{page}.md#{rule['alert'].lower()}"
+            rule["annotations"]["runbook_url"] = f"docs/operations/{page}.md#{heading(rule['alert']).lower()}"
         made.append({"name": f"trestle.{page}.alerts", "rules": rules})
     return made
+
+
+def heading(name):
+    """Below which the runbook of an alert stands."""
+    name = name.removeprefix("Trestle")
+    for speed, *_ in objectives.BURN_RATES:
+        name = name.removesuffix(f"Burn{speed}") + ("Burn" if name.endswith(f"Burn{speed}") else "")
+    return f"Trestle{SHARED.get(name, name)}"
 
 
 def seen(counter, window):
