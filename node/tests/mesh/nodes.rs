@@ -109,7 +109,14 @@ impl Mesh {
             now: std::time::SystemTime::now(),
         })
         .unwrap();
-        self.more = ["--mesh-tls-dir", "TLS"].map(ToOwned::to_owned).to_vec();
+        self.more.extend(["--mesh-tls-dir", "TLS"].map(ToOwned::to_owned));
+        self
+    }
+
+    /// The same with more arguments for all nodes.
+    #[allow(dead_code, reason = "not all tests of meshes have any")]
+    pub(crate) fn with(mut self, arguments: &[&str]) -> Self {
+        self.more.extend(arguments.iter().map(|argument| (*argument).to_owned()));
         self
     }
 
