@@ -10,7 +10,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 use tokio::{net::UdpSocket, sync::watch, task::JoinSet, time::timeout};
 use tonic::service::Routes;
@@ -129,6 +129,7 @@ struct Mesh {
     membership: Membership,
     exchange: Exchange,
     channels: Channels,
+    tls: Option<Tls>,
     facts: Mutex<Facts>,
     name: String,
     expect: u32,
@@ -202,7 +203,7 @@ impl Cluster {
         let (stop, stopped) = watch::channel(false);
         let routes = services(consensus.routes().add_service(exchange.service()));
         tasks.spawn(server.serve(routes, identity, told(stopped.clone())));
-        if let Some(tls) = tls {
+        if let Some(tls) = tls.clone() {
             tasks.spawn(tls.watch());
         }
         let counting = exchange.clone();
@@ -217,6 +218,7 @@ impl Cluster {
             membership,
             exchange,
             channels,
+            tls,
             facts: Mutex::new(facts),
             name: settings.name.clone(),
             expect: settings.expect,
@@ -339,6 +341,11 @@ impl Cluster {
     /// What became of gossip's datagrams.
     pub fn gossip_counts(&self) -> Option<GossipCounts> {
         self.mesh.as_ref().map(|mesh| mesh.membership.counts())
+    }
+
+    /// When the certificate that this node shows to peers ends; none where it has none.
+    pub fn certificate_ends_at(&self) -> Option<SystemTime> {
+        self.mesh.as_ref()?.tls.as_ref()?.ends_at()
     }
 
     /// How the exchange of counters stands.

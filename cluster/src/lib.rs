@@ -3,6 +3,7 @@
 mod cluster;
 mod consensus;
 mod exchange;
+mod measured;
 mod membership;
 mod mesh;
 mod shares;
@@ -17,11 +18,12 @@ pub use exchange::{
     CLOCK_OFFSET_ALERT_MS, Clock, Exchange, ExchangeCounts, ExchangeSettings, Flushed, Neighbours,
     PeerCounts, Pulled, SystemClock,
 };
+pub use measured::{FSYNC_SECONDS, GOSSIP_ROUND_SECONDS};
 pub use membership::{
     BadSecrets, DatagramSocket, Datagrams, Facts, GossipCounts, Health, HealthTooLarge, Member, Members,
     Membership, MembershipError, MembershipSettings, Secrets, Udp,
 };
 pub use mesh::{
     Channels, ClusterId, Identity, InitTls, InitTlsError, Listener, Network, NodeId, NotAClusterId,
-    NotThisCluster, Peer, Server, ServerError, Stream, Tcp, Tls, TlsError, init_tls,
+    NotThisCluster, Peer, Server, ServerError, Stream, Tcp, Tls, TlsError, certificate_end, init_tls,
 };

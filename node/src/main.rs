@@ -18,6 +18,7 @@ mod reload;
 mod serve;
 mod settings;
 mod source;
+mod telemetry;
 
 /// Measured against glibc and jemalloc: the least memory at nearly the best speed. Without transparent huge pages
 /// (`no_thp`): with them an idle node holds 22 MB instead of 8, because each piece that is touched becomes 2 MB.

@@ -3,11 +3,13 @@
 use crate::{
     admin::{self, Admin, Health},
     boot, cluster,
-    control::Begin,
-    ledger, metric,
+    control::{Begin, Control},
+    ledger,
+    metric::{Push, Recorded, Registry},
     reload::Reload,
     serve::{self, Front, Limits, Tls},
     settings::Settings,
+    telemetry::{Collector, Tracer},
 };
 use anyhow::Context;
 use std::{
@@ -20,11 +22,12 @@ use tokio::{
     net::TcpListener,
     signal::unix::{Signal, SignalKind, signal},
     sync::watch,
+    task::JoinHandle,
 };
 use trestle_cluster::Cluster;
 use trestle_config::Snapshot;
 use trestle_counters::Cells;
-use trestle_gateway::{Gateway, Options};
+use trestle_gateway::{Gateway, Options, Tracing};
 
 /// How often a drain looks whether it is done.
 const DRAIN_POLL: Duration = Duration::from_millis(20);
@@ -74,7 +77,8 @@ async fn serve(
     announce: impl FnOnce(&Bound) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let mut stop = Stop::install()?;
-    let recorder = metric::install()?;
+    let recorded = Recorded::begin()?;
+    let collector = Collector::open(&settings)?;
     let tls = settings.tls.clone().map(Tls::load).transpose()?.map(Arc::new);
     let listener = bind(settings.listen, "--listen").await?;
     let admin_listener = match settings.admin_listen {
@@ -92,7 +96,8 @@ async fn serve(
     let snapshot = control.snapshot();
     let urls = (url(if tls.is_some() { "https" } else { "http" }, listener.local_addr()?), &admin_listener);
     let bound = bound(urls, &snapshot, first)?;
-    let (gateway, keeper) = start(&settings, snapshot, (opened, cells))?;
+    let (tracer, tracing) = trace(collector.clone(), &settings);
+    let (gateway, keeper) = start(&settings, snapshot, (opened, cells), tracing)?;
     answers.serves(gateway.clone());
     control.drive(gateway.clone());
     gateway.credentials_settled(CREDENTIALS_WAIT).await;
@@ -101,7 +106,15 @@ async fn serve(
     let (drain, draining) = watch::channel(false);
     let health = Health::new(gateway.clone(), draining.clone());
     let place = admin::Place { cluster: node.clone(), folder: settings.data_dir.clone() };
-    let admin = Admin::new(recorder, gateway.clone(), health.clone(), (control.clone(), gather, place));
+    let registry = Registry {
+        recorded,
+        gateway: gateway.clone(),
+        cluster: node.clone(),
+        tls: tls.clone(),
+        data_dir: settings.data_dir.clone(),
+    };
+    let push = push(collector, (&settings, &registry));
+    let admin = Admin::new(registry, health.clone(), (control.clone(), gather, place));
     let front = Arc::new(Front {
         gateway: gateway.clone(),
         tls,
@@ -125,23 +138,53 @@ async fn serve(
     tokio::spawn(if settings.watch { reload.watching() } else { reload }.run());
     let accepting = tokio::spawn(serve::accept(listener, Arc::clone(&front)));
 
-    stop.told().await;
-    tracing::info!(
-        drain_ms = settings.drain.as_millis() as u64,
-        "draining: no new connections, what runs may finish"
-    );
-    drain.send_replace(true);
-    tokio::spawn(end_at_once(stop));
-    accepting.await?;
-    tokio::join!(node.step_down(STEP_DOWN), drained(&front, settings.drain));
-    end(gateway, keeper).await?;
-    if let Some(copier) = copier {
-        copier.flush(HAND_OVER).await;
+    let running =
+        Running { stop, drain, accepting, front, gateway, keeper, tracer, copier, push, node, control };
+    running.until_told(settings.drain).await
+}
+
+/// A node that serves.
+struct Running {
+    stop: Stop,
+    drain: watch::Sender<bool>,
+    accepting: JoinHandle<()>,
+    front: Arc<Front>,
+    gateway: Gateway,
+    keeper: ledger::Keeper,
+    tracer: Option<Tracer>,
+    copier: Option<cluster::Copier>,
+    push: Option<Push>,
+    node: Cluster,
+    control: Control,
+}
+
+impl Running {
+    /// Waits until the node is told to end, lets what runs finish, and gives away what others are to have.
+    async fn until_told(mut self, limit: Duration) -> anyhow::Result<()> {
+        self.stop.told().await;
+        tracing::info!(
+            drain_ms = limit.as_millis() as u64,
+            "draining: no new connections, what runs may finish"
+        );
+        self.drain.send_replace(true);
+        tokio::spawn(end_at_once(self.stop));
+        self.accepting.await?;
+        tokio::join!(self.node.step_down(STEP_DOWN), drained(&self.front, limit));
+        end(self.gateway, self.keeper).await?;
+        if let Some(tracer) = self.tracer {
+            tracer.end().await;
+        }
+        if let Some(copier) = self.copier {
+            copier.flush(HAND_OVER).await;
+        }
+        self.node.hand_over(HAND_OVER).await;
+        if let Some(push) = self.push {
+            push.finish().await;
+        }
+        self.control.close().await;
+        tracing::info!("stopped");
+        Ok(())
     }
-    node.hand_over(HAND_OVER).await;
-    control.close().await;
-    tracing::info!("stopped");
-    Ok(())
 }
 
 /// What is known once the node serves.
@@ -158,6 +201,12 @@ fn bound(
     providers.retain(|name| name != "mock");
     providers.sort();
     Ok(Bound { url, admin_url, providers, first })
+}
+
+/// Sends metrics to the collector, if there is one.
+fn push(collector: Option<Collector>, (settings, registry): (&Settings, &Registry)) -> Option<Push> {
+    let (collector, every) = collector.zip(settings.metrics.push_interval)?;
+    Some(Push::start(registry.clone(), collector, every))
 }
 
 /// Waits until this node is one of its cluster, and answers probes meanwhile; not if it is told to stop before.
@@ -198,17 +247,28 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
+/// Spans go to the collector, where there is one.
+fn trace(collector: Option<Collector>, settings: &Settings) -> (Option<Tracer>, Option<Tracing>) {
+    collector
+        .zip(settings.otlp.as_ref())
+        .map(|(collector, otlp)| Tracer::start(collector, &otlp.traces))
+        .unzip()
+}
+
 /// Starts the gateway, and what tends to its ledger.
 fn start(
     settings: &Settings,
     snapshot: Snapshot,
     (opened, cells): (ledger::Opened, Arc<Cells>),
+    tracing: Option<Tracing>,
 ) -> anyhow::Result<(Gateway, ledger::Keeper)> {
     let options = Options {
         threads: settings.threads,
         log: Some(Box::new(std::io::stdout())),
         ledger: Some(opened.ledger.clone()),
         cells,
+        key_series_max: settings.metrics.keys_max,
+        tracing,
     };
     let gateway = Gateway::start(snapshot, options).context("cannot start the data threads")?;
     let keeper =

@@ -10,13 +10,19 @@ use std::{
 };
 
 mod mesh;
-pub(crate) use mesh::Mesh;
+mod metrics;
+mod otlp;
+mod traces;
+pub(crate) use mesh::{Mesh, host_name};
+pub(crate) use metrics::Metrics;
+pub(crate) use otlp::{HeaderSource, Otlp, Protocol};
+pub(crate) use traces::Traces;
 
 #[cfg(test)]
 mod tests;
 
 /// The members of `node.toml`. `tls.cert` is `TRESTLE_TLS_CERT` in the environment and `--tls-cert` on the command line.
-pub(crate) const MEMBERS: [&str; 30] = [
+pub(crate) const MEMBERS: [&str; 42] = [
     "listen",
     "admin_listen",
     "data_dir",
@@ -47,6 +53,18 @@ pub(crate) const MEMBERS: [&str; 30] = [
     "mesh.gossip_listen",
     "mesh.gossip_address",
     "mesh.tls_dir",
+    "otlp.endpoint",
+    "otlp.protocol",
+    "otlp.headers",
+    "otlp.ca",
+    "otlp.resource",
+    "metrics.push_interval_ms",
+    "metrics.keys_max",
+    "traces.sample",
+    "traces.parent",
+    "traces.errors",
+    "traces.include",
+    "traces.exclude",
 ];
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -94,6 +112,10 @@ pub(crate) struct Settings {
     pub(crate) ledger_keep: Option<Duration>,
     /// How it is one of several; `None`: it is alone.
     pub(crate) mesh: Option<Mesh>,
+    /// Where telemetry goes; `None`: nowhere.
+    pub(crate) otlp: Option<Otlp>,
+    /// What is told of this process, and how often.
+    pub(crate) metrics: Metrics,
 }
 
 /// A certificate and its key, in PEM.
@@ -156,6 +178,8 @@ impl Default for Settings {
             ledger_bytes_max: 16 << 30,
             ledger_keep: Some(DAY * LEDGER_KEEP_DAYS),
             mesh: None,
+            otlp: None,
+            metrics: Metrics::default(),
         }
     }
 }
@@ -231,14 +255,13 @@ impl Layers {
                 (Some(member), toml::Value::String(text)) => {
                     self.add(member, text.clone(), format!("{file}: {path}"));
                 }
-                (Some(member), toml::Value::Integer(_) | toml::Value::Boolean(_)) => {
+                (Some(member), toml::Value::Integer(_) | toml::Value::Float(_) | toml::Value::Boolean(_)) => {
                     self.add(member, value.to_string(), format!("{file}: {path}"));
                 }
                 (Some(_), _) => {
                     let kind = value.type_str();
-                    self.problems.push(format!(
-                        "{file}: {path}: is {kind}, must be a string, an integer or a boolean"
-                    ));
+                    self.problems
+                        .push(format!("{file}: {path}: is {kind}, must be a string, a number or a boolean"));
                 }
                 (None, _) => {
                     let known = MEMBERS.join(", ");
@@ -281,6 +304,8 @@ impl Layers {
                 Some(days) => Some(DAY * days as u32),
             },
             mesh: self.mesh(),
+            otlp: self.otlp(),
+            metrics: self.metrics(),
         };
         if settings.authoritative && settings.document.is_none() {
             self.refuse("authoritative", "needs a document that is the only source: set `document` too");

@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::panic)] // a panic is a failed test
 
+#[path = "docs/catalogue.rs"]
+mod catalogue;
 #[path = "clients/node.rs"]
 mod node;
 
@@ -130,22 +132,16 @@ fn get(node: &Node, path: &str) -> String {
 fn metrics_page_has_every_metric() {
     let node = Node::serve("settings: { require_keys: false }\n", &[]);
     get(&node, "/v1/models");
-    let answer = get(&node, "/metrics");
-    let families = answer.lines().filter_map(|line| line.strip_prefix("# TYPE "));
-    let served: BTreeSet<_> = families.map(str::to_owned).collect();
-    assert!(served.len() > 5, "no metrics:\n{answer}");
-    let page = page("metrics.md");
-    let rows = page.lines().filter_map(|line| {
-        let mut cells = line.strip_prefix("| `")?.split("` | ");
-        Some(format!("{} {}", cells.next()?, cells.next()?.split(' ').next()?))
-    });
-    let written: BTreeSet<_> = rows.collect();
-    let missing: Vec<_> = served.difference(&written).collect();
-    assert!(missing.is_empty(), "metrics.md lacks {missing:?}");
+    catalogue::has_all_of(&get(&node, "/metrics"));
     // Some families are there only once they count something; their names stand in the source.
-    let sources = ["src/metric.rs", "src/cluster/measure.rs", "gateway/src/metrics.rs"];
-    let sources = sources.map(|file| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)));
-    let sources: String = sources.into_iter().map(|text| text.expect("a source")).collect();
+    let sources: String = ["src/metric", "src/cluster", "gateway/src/metrics", "../cluster/src"]
+        .iter()
+        .flat_map(|folder| {
+            fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).expect("a folder")
+        })
+        .filter_map(|entry| fs::read_to_string(entry.expect("a file").path()).ok())
+        .collect();
+    let written = catalogue::written(None);
     let stale: Vec<_> = written
         .iter()
         .filter(|row| !sources.contains(&format!("\"{}\"", row.split(' ').next().unwrap_or_default())))

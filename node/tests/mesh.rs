@@ -4,12 +4,16 @@
 #![cfg(target_os = "linux")] // each node has an address of its own of 127.0.0.0/8
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // a panic is a failed test
 
+#[path = "docs/catalogue.rs"]
+mod catalogue;
 #[path = "mesh/growth.rs"]
 mod growth;
 #[path = "mesh/limits.rs"]
 mod limits;
 #[path = "mesh/losses.rs"]
 mod losses;
+#[path = "mesh/measured.rs"]
+mod measured;
 #[path = "mesh/nodes.rs"]
 mod nodes;
 #[allow(dead_code, reason = "other tests use the rest")]

@@ -1,6 +1,8 @@
 //! The database of a node: a few trees, and the one way to make their content last.
 
 use super::record::RecordError;
+use crate::measured::FSYNC_SECONDS;
+use metrics::histogram;
 use openraft::{AnyError, ErrorSubject, ErrorVerb, StorageIOError};
 use sled::Tree;
 use std::{
@@ -8,6 +10,7 @@ use std::{
     io,
     path::Path,
     sync::Arc,
+    time::Instant,
 };
 
 /// The database caches so much, as it counts: bytes on the disk, of which memory takes some more. Its default is a gigabyte.
@@ -142,8 +145,10 @@ impl Disk {
     /// Returns when all that was written is on the disk. After an error nobody knows what is: it must not be tried
     /// again.
     pub(super) fn sync(&self) -> Result<(), DiskError> {
+        let begun = Instant::now();
         self.db.flush()?;
         self.file.sync_data()?;
+        histogram!(FSYNC_SECONDS).record(begun.elapsed());
         Ok(())
     }
 

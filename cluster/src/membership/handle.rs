@@ -8,6 +8,7 @@ use super::{
     health::{self, HealthTooLarge},
     members::{self, Health, Members, Seen},
     open::Opener,
+    rounds::Rounds,
     seal::{SALT_BYTES, Sealer, Secrets},
     seeds::Seeds,
     transport::{Sealed, SealedSocket},
@@ -111,6 +112,7 @@ impl Membership {
             sealer: sealer.map_err(|error| MembershipError::Start(error.to_string()))?,
             opener: Opener::new(settings.secrets.clone(), salt),
             counts: counts.clone(),
+            rounds: Rounds::default(),
             datagrams: datagrams.clone(),
         };
         let id = ChitchatId::new(members::id(identity.node()), generation, address);

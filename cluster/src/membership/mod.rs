@@ -9,6 +9,7 @@ mod window;
 
 // What the gossip library asks of us, and what became of it.
 mod counts;
+mod rounds;
 mod transport;
 
 // What nodes say, and who they are.

@@ -4,6 +4,7 @@ use super::{
     counts::Counting,
     datagrams::{DatagramSocket, Datagrams},
     open::Opener,
+    rounds::Rounds,
     seal::{DATAGRAM_BYTES_MAX, Sealer},
 };
 use chitchat::{
@@ -43,6 +44,7 @@ pub(super) struct SealedSocket {
     pub(super) sealer: Sealer,
     pub(super) opener: Opener,
     pub(super) counts: Arc<Counting>,
+    pub(super) rounds: Rounds,
     pub(super) datagrams: Arc<dyn Datagrams>,
 }
 
@@ -55,6 +57,7 @@ impl SealedSocket {
 #[async_trait]
 impl Socket for SealedSocket {
     async fn send(&mut self, to: SocketAddr, message: ChitchatMessage) -> anyhow::Result<()> {
+        self.rounds.sent(to, &message);
         let mut bytes = Vec::new();
         message.serialize(&mut bytes);
         let unix_ms = self.unix_ms();
@@ -103,7 +106,10 @@ impl Socket for SealedSocket {
                     self.counts.received.fetch_add(1, Relaxed);
                     self.counts.bytes_received.fetch_add(length as u64, Relaxed);
                     match message.map(|bytes| ChitchatMessage::deserialize(&mut bytes.as_slice())) {
-                        Some(Ok(message)) => return Ok((from, message)),
+                        Some(Ok(message)) => {
+                            self.rounds.received(from, &message);
+                            return Ok((from, message));
+                        }
                         Some(Err(error)) => tracing::warn!(%from, %error, "gossip of a peer cannot be read"),
                         None => {}
                     }

@@ -9,6 +9,7 @@ mod network;
 mod tls;
 mod tls_files;
 mod tls_names;
+mod validity;
 
 // What others use.
 mod authority;
@@ -25,3 +26,4 @@ pub use network::{Listener, Network, Stream, Tcp};
 pub use server::{Server, ServerError};
 pub use tls::Tls;
 pub use tls_files::TlsError;
+pub use validity::certificate_end;

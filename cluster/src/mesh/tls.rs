@@ -9,7 +9,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
@@ -72,6 +72,11 @@ impl Tls {
         shared.loaded.store(Arc::new(Loaded::new(&shared.folder, &files, &shared.mesh_name)?));
         seen.files = files;
         Ok(true)
+    }
+
+    /// When the certificate that new connections get ends, if that can be read.
+    pub fn ends_at(&self) -> Option<SystemTime> {
+        self.shared.loaded.load().ends_at
     }
 
     /// Looks at the files every 10 s, for ever. What cannot be used is told once.

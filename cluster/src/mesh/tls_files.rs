@@ -1,6 +1,6 @@
 //! Certificate, key and authority in the layout that cert-manager writes, and what rustls makes of them.
 
-use super::tls_names::PeersOnly;
+use super::{tls_names::PeersOnly, validity::certificate_end};
 use rustls::{
     CertificateError, ClientConfig, Error, RootCertStore, ServerConfig,
     client::{Resumption, WebPkiServerVerifier, danger::ServerCertVerifier},
@@ -17,6 +17,7 @@ use std::{
     io::{self, Read},
     path::{Path, PathBuf},
     sync::Arc,
+    time::SystemTime,
 };
 
 const CERTIFICATE: &str = "tls.crt";
@@ -71,6 +72,8 @@ pub(super) struct Loaded {
     pub(super) server: Arc<ServerConfig>,
     /// The name of the mesh, which servers must have.
     pub(super) name: ServerName<'static>,
+    /// When the certificate of this node ends, if that can be read.
+    pub(super) ends_at: Option<SystemTime>,
 }
 
 impl Loaded {
@@ -81,6 +84,7 @@ impl Loaded {
         let name = ServerName::DnsName(name);
         let provider = Arc::new(ring::default_provider());
         let chain = certificates(&files.certificate).map_err(|why| bad(CERTIFICATE, why))?;
+        let ends_at = chain.first().and_then(certificate_end);
         let key = PrivateKeyDer::from_pem_slice(&files.key).map_err(|error| bad(KEY, key_error(&error)))?;
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&files.authority).map_err(|why| bad(AUTHORITY, why))? {
@@ -101,7 +105,7 @@ impl Loaded {
         let mismatch = |error: Error| bad(KEY, format!("is not the key of {CERTIFICATE}: {error}"));
         let server = server(&provider, clients, (chain.clone(), key.clone_key())).map_err(mismatch)?;
         let client = client(&provider, servers, (chain, key)).map_err(mismatch)?;
-        Ok(Self { client: Arc::new(client), server: Arc::new(server), name })
+        Ok(Self { client: Arc::new(client), server: Arc::new(server), name, ends_at })
     }
 }
 

@@ -34,6 +34,7 @@ const DROPPED: HeaderName = HeaderName::from_static("x-trestle-dropped");
 const COST: HeaderName = HeaderName::from_static("x-trestle-cost-usd");
 const CLAMPED: HeaderName = HeaderName::from_static("x-trestle-clamped");
 const TRACE: HeaderName = HeaderName::from_static("x-trestle-trace");
+const TRACE_ID: HeaderName = HeaderName::from_static("x-trestle-trace-id");
 const DOWNGRADED: HeaderName = HeaderName::from_static("x-trestle-downgraded");
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
 static NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
@@ -72,6 +73,9 @@ pub(crate) fn head(flight: &Flight, content: Content, dropped: &[String]) -> Hea
         };
         headers.extend(own.map(|own| (own, id.clone())));
         headers.insert(REQUEST_ID, id);
+    }
+    if let Some(noted) = &record.noted {
+        headers.extend(HeaderValue::from_bytes(&record::hex(noted.trace_id)).ok().map(|id| (TRACE_ID, id)));
     }
     if record.endpoint == Endpoint::Embed(Api::Bedrock)
         && let Some(usage) = record.usage

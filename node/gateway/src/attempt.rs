@@ -101,6 +101,7 @@ impl Walk<'_> {
         for (index, config) in plan.iter().enumerate().skip(from) {
             self.flight.record.target = Some(Arc::clone(config));
             let begun = Instant::now();
+            self.flight.walked(begun);
             let local = self.flight.worker.provider(&config.provider.name);
             self.fetch(config).await;
             let (mut failed, dialect) = match prepare::prepare(self.ask, config, &local) {
@@ -285,7 +286,7 @@ impl Walk<'_> {
         let slot = slot(self.timer, target.config, &target.local).await?;
         self.timer.stage(target.config.times.first_token);
         self.begin_call(target, picked, body.held())?;
-        let sent = Instant::now();
+        let sent = self.flight.call_goes();
         let (head, source) = match &provider.kind {
             ProviderKind::Mock(_) if !matches!(self.ask.endpoint, Endpoint::Generate(_)) => {
                 return Err(self.not_offered(target));
@@ -304,6 +305,7 @@ impl Walk<'_> {
                     provider,
                     (remote.as_ref(), path),
                     picked,
+                    self.flight.record.noted.as_deref(),
                 )?;
                 let going = Sending::new(self.flight);
                 let origin = (remote.origin(), &**provider);
@@ -312,7 +314,7 @@ impl Walk<'_> {
                 self.timer.within_but(sending, limit, || body.is_moving()).await.map_err(timed_out)??
             }
         };
-        self.flight.record.upstream = Some(sent.elapsed());
+        self.flight.call_heard(sent);
         self.open(target, head, (source, slot)).await
     }
 

@@ -6,13 +6,14 @@ use crate::{
     estimate::Estimate,
     flight::Flight,
     limits::{Scope, Spent},
+    metrics::Ended,
     pick::Picked,
     record::Outcome,
 };
 use std::{
     cell::Cell,
     sync::Arc,
-    time::{Duration, UNIX_EPOCH},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 use trestle_catalog::{Counts, Terms, Totals, Unit};
 use trestle_config::TargetConfig;
@@ -43,7 +44,19 @@ pub(crate) struct Call {
     status: u16,
     /// The request has gone out, at least in part.
     sent: bool,
+    /// Its head is waited for since then, from the begin of the request on.
+    waiting: Option<Duration>,
     relayed: Relayed,
+}
+
+/// How a call ended, for its span.
+pub(crate) struct Ending {
+    /// The provider's status; 0 without an answer.
+    pub(crate) status: u16,
+    /// Why it failed, if it did.
+    pub(crate) cause: Option<&'static str>,
+    /// What the provider reported.
+    pub(crate) usage: Option<Usage>,
 }
 
 /// What of an answer was passed on.
@@ -124,7 +137,7 @@ impl Drop for Sending<'_> {
 impl Flight {
     /// Announces a call. One that is open still has ended well: a target may be called several times for one answer.
     pub(crate) fn begin_call(&mut self, calling: Calling<'_>) -> Result<(), Failed> {
-        self.end_call(OutcomeKind::Ok);
+        self.end_call(OutcomeKind::Ok, None);
         let Calling { target, scope, picked, estimate, bytes, service_tier } = calling;
         self.record.calls += 1;
         let entry = self.announce(target, scope, picked, (&estimate, service_tier));
@@ -140,6 +153,7 @@ impl Flight {
             nano_usd: None,
             status: 0,
             sent: false,
+            waiting: None,
             relayed: Relayed::default(),
         });
         Ok(())
@@ -194,6 +208,33 @@ impl Flight {
         }
     }
 
+    /// The call is about to be sent; when.
+    pub(crate) fn call_goes(&mut self) -> Instant {
+        let now = Instant::now();
+        let Some(call) = &mut self.call else { return now };
+        let ran = now.duration_since(self.started);
+        call.waiting = Some(ran);
+        if let Some(noted) = &mut self.record.noted {
+            noted.call(&call.target, ran, &self.worker);
+        }
+        now
+    }
+
+    /// The head of its answer is there; it went at that time.
+    pub(crate) fn call_heard(&mut self, went: Instant) {
+        let took = went.elapsed();
+        let ran = went.duration_since(self.started) + took;
+        self.record.upstream = Some(took);
+        self.record.marks.answered = Some(ran);
+        self.record.marks.waited += took;
+        if let Some(call) = &mut self.call {
+            call.waiting = None;
+        }
+        if let Some(noted) = &mut self.record.noted {
+            noted.answered(ran);
+        }
+    }
+
     /// The provider has answered with this status.
     pub(crate) fn call_answered(&mut self, status: u16) {
         if let Some(call) = &mut self.call {
@@ -245,8 +286,12 @@ impl Flight {
     }
 
     /// Ends the call that runs, if one does: its line is written, its limits are told.
-    pub(crate) fn end_call(&mut self, kind: OutcomeKind) {
+    /// `cause` is why it failed, if it did.
+    pub(crate) fn end_call(&mut self, kind: OutcomeKind, cause: Option<&'static str>) {
         let Some(mut call) = self.call.take() else { return };
+        let ended = if kind == OutcomeKind::Ok { Ended::Well } else { Ended::Otherwise };
+        let seat = self.worker.seat();
+        self.counted = Some(seat.shard.called(self.record.endpoint.name(), &call.target, ended));
         let (basis, counts) = call.came_to(self.record.endpoint, kind);
         let terms = Terms { service: call.service_tier.as_deref(), variant: None };
         let reckoned = || call.target.known.as_ref().map_or(0, |known| known.price.cost_on(&terms, &counts));
@@ -260,7 +305,12 @@ impl Flight {
         self.record.nano_usd = Some(self.record.nano_usd.unwrap_or(0).saturating_add(nano_usd));
         self.record.estimated |= basis == Basis::Estimated;
         let amounts = self.account.spend(call.scope, &spent);
-        let end_ms = self.now_ms();
+        let ran = self.started.elapsed();
+        self.record.marks.waited += call.waiting.map_or(Duration::ZERO, |since| ran.saturating_sub(since));
+        if let Some(noted) = &mut self.record.noted {
+            noted.ended(ran, &Ending { status: call.status, cause, usage: call.usage });
+        }
+        let end_ms = self.ms_after(ran);
         if let Some(entry) = call.entry.take() {
             entry.settle(&trestle_store::Outcome {
                 end_ms,
@@ -277,12 +327,18 @@ impl Flight {
 
     /// Ends the call that runs as one that failed.
     pub(crate) fn fail_call(&mut self, failed: &Failed) {
-        self.end_call(kind_of_failure(failed));
+        self.end_call(kind_of_failure(failed), Some(failed.cause));
+        // It is no answer that the client gets.
+        self.record.marks.answered = None;
     }
 
     /// Now (unix milliseconds), by the clock at the begin of the request and how long it has run.
     pub(crate) fn now_ms(&self) -> u64 {
-        let at = self.record.at.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO) + self.started.elapsed();
+        self.ms_after(self.started.elapsed())
+    }
+
+    fn ms_after(&self, ran: Duration) -> u64 {
+        let at = self.record.at.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO) + ran;
         at.as_millis() as u64
     }
 }

@@ -151,7 +151,7 @@ impl Walk<'_> {
         }
         let response = whole.unwrap_or_default();
         // Each call has told its own part.
-        self.flight.end_call(OutcomeKind::Ok);
+        self.flight.end_call(OutcomeKind::Ok, None);
         if let Some(usage) = response.usage {
             self.flight.usage(usage);
         }

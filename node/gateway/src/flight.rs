@@ -3,9 +3,11 @@
 use crate::{
     Endpoint,
     call::{Call, kind_of},
+    headers::Headers,
     limits::{Account, Refused},
-    metrics::Gaps,
+    metrics::{Gaps, Place},
     record::{Outcome, Record},
+    spans::Noted,
     worker::Worker,
 };
 use std::{
@@ -13,7 +15,10 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant, SystemTime},
 };
-use trestle_dialect::{Attempt, Refusal, ir::Usage};
+use trestle_dialect::{
+    Attempt, Refusal,
+    ir::{self, Usage},
+};
 
 /// One request on its way.
 pub(crate) struct Flight {
@@ -27,6 +32,8 @@ pub(crate) struct Flight {
     pub(crate) account: Account,
     /// The call of a provider that runs.
     pub(crate) call: Option<Call>,
+    /// Where the last call was counted.
+    pub(crate) counted: Option<Place>,
     gaps: Gaps,
     last_event: Option<Instant>,
 }
@@ -41,9 +48,46 @@ impl Flight {
             record: Record::new(worker.random(), endpoint, SystemTime::now()),
             account: Account::default(),
             call: None,
+            counted: None,
             gaps: Gaps::default(),
             last_event: None,
         })
+    }
+
+    /// Joins the trace that the headers name, or begins one, where requests are traced.
+    pub(crate) fn join_trace(&mut self, headers: &Headers) {
+        if let Some(sampling) = &self.worker.shared.sampling {
+            self.record.noted = Some(Noted::begin(sampling, headers, &self.worker));
+        }
+    }
+
+    /// Whether it is known already that it will be told, so that it pays to look at its answer.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.record.noted.as_ref().is_some_and(|noted| noted.is_sampled())
+    }
+
+    /// Notes what a whole answer says of itself.
+    pub(crate) fn response(&mut self, response: &ir::Response) {
+        if let Some(noted) = &mut self.record.noted {
+            noted.response(response);
+        }
+    }
+
+    /// Notes what an event of a stream says of its answer.
+    pub(crate) fn event(&mut self, event: &ir::Event) {
+        if let Some(noted) = &mut self.record.noted {
+            noted.event(event);
+        }
+    }
+
+    /// All of the request was read.
+    pub(crate) fn received(&mut self) {
+        self.record.marks.received = Some(self.started.elapsed());
+    }
+
+    /// Its targets are tried from then on.
+    pub(crate) fn walked(&mut self, at: Instant) {
+        self.record.marks.walked.get_or_insert(at.duration_since(self.started));
     }
 
     /// Our id of the request, 32 hexadecimal digits.
@@ -66,8 +110,9 @@ impl Flight {
 
     /// Notes an attempt that did not lead to an answer.
     pub(crate) fn failed(&mut self, attempt: Attempt) {
-        if let Some(target) = &self.record.target {
-            self.worker.seat().shard.attempt_failed(&target.provider.name, attempt.cause);
+        self.worker.seat().shard.attempt_failed(&self.record, attempt.cause);
+        if let Some(noted) = &mut self.record.noted {
+            noted.failed(self.started.elapsed());
         }
         self.record.attempts.push(attempt);
     }
@@ -106,7 +151,11 @@ impl Flight {
 
     /// Ends the call that runs as the request ends, and settles its limits.
     pub(crate) fn close(&mut self) {
-        self.end_call(kind_of(self.record.outcome));
+        let cause = match self.record.outcome {
+            Outcome::Ok => None,
+            outcome => Some(outcome.cause().unwrap_or(outcome.name())),
+        };
+        self.end_call(kind_of(self.record.outcome), cause);
         self.account.settle();
         if self.account.is_empty() {
             return;
@@ -126,7 +175,8 @@ impl Flight {
         self.close();
         let seat = self.worker.seat();
         self.record.total = self.started.elapsed();
-        seat.shard.settle(&self.record, &self.gaps);
+        let key_names = &self.worker.shared.key_names;
+        seat.shard.settle(&self.record, &self.gaps, (key_names, self.counted.take()));
         let empty = Record::new(0, self.record.endpoint, self.record.at);
         // Boxed: it goes through a ring and lies among others for a while.
         let mut record = Box::new(std::mem::replace(&mut self.record, empty));

@@ -3,8 +3,10 @@
 use crate::{
     budget::Budget,
     limits::{self, Counted, LimitPage, LimitsAsked},
-    log, metrics,
+    log,
+    metrics::{self, Family, KeyNames},
     realtime::Sessions,
+    spans::{Sampling, Tracing},
     state::{ProviderState, lock},
     thread::{self, Job, Seat},
     trace::Recent,
@@ -46,12 +48,16 @@ pub(crate) struct Shared {
     pub(crate) budget: Arc<Budget>,
     /// Whether anybody reads the records.
     pub(crate) logging: bool,
+    /// Which requests are traced; `None`: none is.
+    pub(crate) sampling: Option<Sampling>,
     /// Fetches the credentials that clouds issue.
     pub(crate) keeper: Keeper,
     /// Sessions over WebSocket.
     pub(crate) sessions: Sessions,
     /// What limits count.
     pub(crate) counted: Counted,
+    /// Which keys have series of their own.
+    pub(crate) key_names: KeyNames,
     /// The last requests, for who asks about one.
     pub(crate) recent: Recent,
     providers: Mutex<HashMap<Box<str>, Arc<ProviderState>>>,
@@ -116,14 +122,18 @@ pub struct Options {
     pub ledger: Option<Ledger>,
     /// What limits count.
     pub cells: Arc<Cells>,
+    /// So many keys have metrics of their own; what others use is counted together.
+    pub key_series_max: usize,
+    /// How requests are traced; `None`: not at all.
+    pub tracing: Option<Tracing>,
 }
 
 impl Default for Options {
-    /// As many threads as there are processors; no log, no ledger, nothing counted.
+    /// As many threads as there are processors; no log, no ledger, nothing counted, no metrics of keys.
     fn default() -> Self {
         let own = Actor { node: NodeId(0), incarnation: 0 };
         let cells = Cells::new(own, &Settled::new(0), COUNTERS_MAX, 0);
-        Self { threads: 0, log: None, ledger: None, cells: Arc::new(cells) }
+        Self { threads: 0, log: None, ledger: None, cells: Arc::new(cells), key_series_max: 0, tracing: None }
     }
 }
 
@@ -170,10 +180,12 @@ impl Gateway {
             snapshot: ArcSwap::from_pointee(snapshot),
             seats,
             budget: Arc::default(),
-            logging: options.log.is_some(),
+            logging: options.log.is_some() || options.tracing.is_some(),
+            sampling: options.tracing.as_ref().map(|tracing| tracing.sampling),
             keeper: Keeper::default(),
             sessions: Sessions::default(),
             counted: Counted::new(count, options.cells),
+            key_names: KeyNames::new(options.key_series_max),
             recent: Recent::default(),
             providers: Mutex::default(),
         });
@@ -198,8 +210,10 @@ impl Gateway {
             let builder = std::thread::Builder::new().name(format!("data-{index}"));
             running.threads.push(builder.spawn(move || thread::run(parts, jobs, stopped))?);
         }
-        running.writer =
-            options.log.map(|sink| log::Writer::start(rings, sink, shared.recent.clone())).transpose()?;
+        if shared.logging {
+            let sink = options.log.unwrap_or_else(|| Box::new(io::sink()));
+            running.writer = Some(log::Writer::start(rings, sink, shared.recent.clone(), options.tracing)?);
+        }
         Ok(Self { shared, running: Arc::new(Mutex::new(running)) })
     }
 
@@ -259,9 +273,14 @@ impl Gateway {
         self.shared.seats.iter().map(|seat| seat.in_flight.load(Relaxed)).sum()
     }
 
-    /// Metrics of the data plane in the Prometheus text format.
+    /// Metrics of the data plane.
+    pub fn families(&self) -> Vec<Family> {
+        metrics::families(&self.shared)
+    }
+
+    /// The same in the Prometheus text format.
     pub fn metrics(&self) -> String {
-        metrics::render(&self.shared)
+        metrics::text(&self.families())
     }
 
     /// Runs a task (a connection) on the data thread with the least in flight; it counts there until it ends.

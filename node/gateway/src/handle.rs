@@ -38,6 +38,7 @@ pub(crate) async fn handle(
 ) -> Response<Answer> {
     let endpoint = line.endpoint;
     let mut flight = Flight::begin(worker, endpoint);
+    flight.join_trace(&headers);
     let snapshot = worker.snapshot();
     flight.record.client_id = client_id(&headers);
     let signed = match identify(&snapshot, &headers, &mut line) {
@@ -74,6 +75,7 @@ pub(crate) async fn handle(
         Ok(ask) => ask,
         Err(refusal) => return answer::refusal(flight, &refusal),
     };
+    flight.received();
     let caller = flight.record.caller.clone();
     let plan = match plan(&snapshot, caller.as_deref(), &mut ask, &mut || worker.chance()) {
         Ok(plan) => plan,

@@ -53,6 +53,7 @@ mod headers;
 mod limits;
 mod meter;
 mod record;
+mod spans;
 mod tail;
 mod timer;
 
@@ -84,5 +85,7 @@ pub use gateway::{COUNTERS_MAX, Gateway, HostSecrets, OpenError, Options};
 pub use headers::{Headers, Lines};
 pub use kept::{Act, Item};
 pub use limits::{LimitNow, LimitPage, LimitsAsked, OWNER_KINDS, kind_word, measure_word, usd};
+pub use metrics::{Buckets, Family, Kind, Sample, Value, text};
 pub use realtime::Session;
+pub use spans::{FinishedCall, FinishedRequest, Ratio, Sampling, Skipped, Stage, Tracing};
 pub use worker::Worker;

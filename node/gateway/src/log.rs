@@ -2,7 +2,8 @@
 
 use crate::{
     limits::{named, usd},
-    record::Record,
+    record::{self, Record},
+    spans::{FinishedRequest, Tracing},
     trace::Recent,
 };
 use std::{
@@ -39,11 +40,12 @@ impl Writer {
         rings: Vec<rtrb::Consumer<Box<Record>>>,
         sink: Box<dyn Write + Send>,
         recent: Recent,
+        tracing: Option<Tracing>,
     ) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
         let builder = std::thread::Builder::new().name("request-log".to_owned());
-        let thread = builder.spawn(move || run(rings, sink, (&recent, &seen)))?;
+        let thread = builder.spawn(move || run(rings, sink, tracing, (&recent, &seen)))?;
         Ok(Self { stop, thread })
     }
 
@@ -57,6 +59,7 @@ impl Writer {
 fn run(
     mut rings: Vec<rtrb::Consumer<Box<Record>>>,
     mut sink: Box<dyn Write + Send>,
+    mut tracing: Option<Tracing>,
     (recent, stop): (&Recent, &AtomicBool),
 ) {
     let mut lines = Vec::with_capacity(BUFFER);
@@ -69,6 +72,11 @@ fn run(
                 count += 1;
                 line(&record, &mut lines);
                 warn(&record, &mut warned);
+                if let Some(tracing) = &mut tracing
+                    && let Some(finished) = FinishedRequest::of(&record, &tracing.sampling)
+                {
+                    (tracing.sink)(finished);
+                }
                 recent.keep(record);
                 if lines.len() >= BUFFER {
                     flush(&mut lines, &mut sink);
@@ -117,6 +125,11 @@ fn line(record: &Record, out: &mut Vec<u8>) {
     json.key("request_id");
     json.string(std::str::from_utf8(&record.id_hex()).unwrap_or_default());
     optional(&mut json, "client_request_id", record.client_id.as_deref());
+    if let Some(noted) = &record.noted {
+        json.key("trace_id");
+        json.string(std::str::from_utf8(&record::hex(noted.trace_id)).unwrap_or_default());
+        field(&mut json, "span_id", &format!("{:016x}", noted.span_id));
+    }
     field(&mut json, "endpoint", record.endpoint.name());
     optional(&mut json, "key", record.caller.as_ref().map(|caller| &*caller.name));
     field(&mut json, "model", &record.model);

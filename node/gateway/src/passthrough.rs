@@ -19,6 +19,7 @@ use crate::{
     receive::collect,
     record::Outcome,
     relay::Relay,
+    spans::Noted,
     take::{self, joined},
     timer::Timer,
     upstream::{self, Encoding, Head, Incoming, Outgoing},
@@ -122,6 +123,7 @@ pub(crate) async fn pass(
         Ok(body) => body,
         Err(refusal) => return answer::refusal(flight, &refusal),
     };
+    flight.received();
     flight.record.bytes_in = body.len() as u64;
     flight.record.target = Some(Arc::clone(&target));
     let mut timer = Timer::new(flight.started + target.times.total);
@@ -246,6 +248,7 @@ impl Passing<'_> {
         // Bounded: each round uses up a retry or a key.
         loop {
             let begun = Instant::now();
+            self.flight.walked(begun);
             let picked = self.pick();
             let tried = match &picked {
                 Ok(picked) => self.send(picked).await,
@@ -295,7 +298,6 @@ impl Passing<'_> {
         };
         let slot = attempt::slot(self.timer, target, &self.local).await?;
         self.timer.stage(target.times.first_token);
-        let request = request(self.call, remote.as_ref(), picked)?;
         self.flight.begin_call(Calling {
             target,
             scope: SCOPE,
@@ -304,14 +306,16 @@ impl Passing<'_> {
             bytes: self.call.body.held(),
             service_tier: None,
         })?;
-        let began = Instant::now();
+        let began = self.flight.call_goes();
+        let noted = self.flight.record.noted.as_deref();
+        let request = request(self.call, remote.as_ref(), picked, noted)?;
         let (head, source) = {
             let going = Sending::new(self.flight);
             let origin = (remote.origin(), &*target.provider);
             let sending = pin!(upstream::send(&self.local.pool, origin, &request, &going.begun));
             self.timer.within(sending).await.map_err(timed_out)??
         };
-        self.flight.record.upstream = Some(began.elapsed());
+        self.flight.call_heard(began);
         self.flight.call_answered(head.status.as_u16());
         let expanded =
             if is_expanded(&head) && !source.is_done() { head.encoding } else { Encoding::Identity };
@@ -338,10 +342,18 @@ fn is_expanded(head: &Head) -> bool {
         && head.status != StatusCode::PARTIAL_CONTENT
 }
 
-fn request(call: &Call, remote: &dyn Provider, picked: &Picked) -> Result<Request<Outgoing>, Failed> {
+fn request(
+    call: &Call,
+    remote: &dyn Provider,
+    picked: &Picked,
+    noted: Option<&Noted>,
+) -> Result<Request<Outgoing>, Failed> {
     let mut headers = call.headers.clone();
     headers.insert(header::HOST, remote.host().clone());
     headers.insert(header::USER_AGENT, AGENT.clone());
+    if let Some(noted) = noted {
+        noted.write(&mut headers);
+    }
     prepare::complete((call.method.clone(), call.path.clone(), headers), &call.body, remote, picked)
 }
 

@@ -9,6 +9,7 @@ use crate::{
     meter::Meter,
     pick::Picked,
     receive::Ask,
+    spans::Noted,
     upstream::Outgoing,
     worker::ProviderLocal,
 };
@@ -210,6 +211,7 @@ pub(crate) fn request(
     provider: &ProviderConfig,
     (remote, path): (&dyn Provider, PathAndQuery),
     picked: &Picked,
+    noted: Option<&Noted>,
 ) -> Result<Request<Outgoing>, Failed> {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(HOST, remote.host().clone());
@@ -223,6 +225,9 @@ pub(crate) fn request(
     headers.insert(ACCEPT, accept(ask, prepared));
     headers.insert(USER_AGENT, AGENT.clone());
     forward(&ask.headers, &provider.forward_headers, &mut headers);
+    if let Some(noted) = noted {
+        noted.write(&mut headers);
+    }
     complete((method, path, headers), body, remote, picked)
 }
 

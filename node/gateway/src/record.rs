@@ -4,6 +4,7 @@ use crate::{
     Endpoint,
     limits::Account,
     route::{LeftOut, Plan},
+    spans::{Marks, Noted},
 };
 use std::{
     sync::Arc,
@@ -117,6 +118,10 @@ pub(crate) struct Record {
     pub(crate) upstream: Option<Duration>,
     /// From the start to the end.
     pub(crate) total: Duration,
+    /// What came when.
+    pub(crate) marks: Marks,
+    /// Its place in a trace, where requests are traced.
+    pub(crate) noted: Option<Box<Noted>>,
 }
 
 impl Record {
@@ -161,6 +166,8 @@ impl Record {
             first: None,
             upstream: None,
             total: Duration::ZERO,
+            marks: Marks::default(),
+            noted: None,
         }
     }
 }

@@ -21,6 +21,8 @@ pub(crate) enum Translation {
     Same {
         /// Reads along.
         codec: &'static dyn Outbound,
+        /// Reads all of it, for the trace.
+        listener: Option<Box<dyn DecodeEvents>>,
         /// Events that are there only for usage are cut out.
         strip_usage: bool,
         /// Text completions have another shape: every event with data is content.
@@ -224,7 +226,11 @@ impl Stream {
 
     /// Passes whole runs of events on uncopied; cuts out what the client did not ask for.
     fn pass(&mut self, block: &Bytes, flight: &mut Flight) -> bool {
-        let Translation::Same { codec, strip_usage, mut look } = self.translation else { return false };
+        let Translation::Same { codec, listener, strip_usage, look } = &mut self.translation else {
+            return false;
+        };
+        let (codec, strip_usage, mut listener) = (*codec, *strip_usage, listener.take());
+        let mut look = *look;
         let (mut contents, mut from, mut at) = (0, 0, 0);
         for event in self.framing.events(block) {
             let begin = at;
@@ -232,6 +238,7 @@ impl Stream {
             if event.data.is_none() {
                 continue;
             }
+            listener = listener.and_then(|listener| listened(listener, &event, flight));
             let glance = codec.glance(&event, look);
             if glance.content {
                 contents += 1;
@@ -268,7 +275,7 @@ impl Stream {
         // Nothing behind an error or the end goes on.
         let stop = if self.ended || self.fault.is_some() { at } else { block.len() };
         self.push(if (from, stop) == (0, block.len()) { block.clone() } else { block.slice(from..stop) });
-        self.translation = Translation::Same { codec, strip_usage, look };
+        self.translation = Translation::Same { codec, listener, strip_usage, look };
         flight.contents(contents);
         contents > 0
     }
@@ -284,6 +291,7 @@ impl Stream {
                 flight.relayed(event.raw.len(), event.data.as_deref());
             }
             for event in events.drain(..) {
+                flight.event(&event);
                 match &event {
                     ir::Event::Usage(usage) => flight.usage_so_far(*usage),
                     ir::Event::Fault(fault) => self.fault = Some(fault.clone()),
@@ -305,6 +313,18 @@ impl Stream {
         flight.contents(contents);
         Ok(contents > 0)
     }
+}
+
+/// Notes what an event says, for the trace. Who stumbles over one is asked no more: it never breaks the relay.
+fn listened(
+    mut listener: Box<dyn DecodeEvents>,
+    event: &frame::Event<'_>,
+    flight: &mut Flight,
+) -> Option<Box<dyn DecodeEvents>> {
+    let mut events = Vec::new();
+    listener.decode(event, &mut events).ok()?;
+    events.iter().for_each(|event| flight.event(event));
+    Some(listener)
 }
 
 fn failed(failed: Failed) -> Step {

@@ -129,7 +129,10 @@ impl Walk<'_> {
             return Translation::Cross { decoder, encoder: inbound(ours).encode_events(&context) };
         }
         let look = if let Endpoint::Pass(_) = self.ask.endpoint { Look::Meter } else { Look::Commit };
-        Translation::Same { codec: outbound(theirs), strip_usage: !self.ask.wants_usage, look }
+        let codec = outbound(theirs);
+        let listens = self.flight.is_sampled() && matches!(self.ask.endpoint, Endpoint::Generate(_));
+        let listener = listens.then(|| codec.decode_events());
+        Translation::Same { codec, listener, strip_usage: !self.ask.wants_usage, look }
     }
 
     /// What seals the ids in the answer of this route, where it has some.
@@ -204,6 +207,12 @@ impl Walk<'_> {
         let codec = outbound(theirs);
         if same {
             let usage = meter.in_whole(&bytes).map_err(|NotJson| not_json())?;
+            if self.flight.is_sampled()
+                && matches!(self.ask.endpoint, Endpoint::Generate(_))
+                && let Ok(response) = codec.decode_response(&bytes)
+            {
+                self.flight.response(&response);
+            }
             // What is kept was counted when it was made.
             if let Some(usage) = usage.filter(|_| !matches!(self.ask.endpoint, Endpoint::Stored(..))) {
                 self.flight.usage(usage);
@@ -215,6 +224,7 @@ impl Walk<'_> {
             return Ok(Won::Whole(bytes, Vec::new()));
         }
         let response = codec.decode_response(&bytes).map_err(Failed::malformed)?;
+        self.flight.response(&response);
         if let Some(usage) = response.usage {
             self.flight.usage(usage);
         }

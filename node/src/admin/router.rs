@@ -4,7 +4,7 @@ use super::{
     Place,
     api::{self, Sources as ApiSources},
 };
-use crate::{admin::Health, cluster::Gather, control::Control};
+use crate::{admin::Health, cluster::Gather, control::Control, metric::Registry};
 use axum::{
     Extension, Router,
     extract::{ConnectInfo, Request, State},
@@ -14,11 +14,10 @@ use axum::{
 };
 use bytes::Bytes;
 use hyper::body::Incoming;
-use metrics_exporter_prometheus::PrometheusHandle;
 use std::net::SocketAddr;
 use tokio::runtime::Handle;
 use tower::ServiceExt;
-use trestle_gateway::Gateway;
+use trestle_gateway::text;
 
 /// Largest answer that is handed to another listener, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -37,25 +36,20 @@ pub(crate) struct Admin {
 
 #[derive(Clone)]
 struct Sources {
-    recorder: PrometheusHandle,
-    gateway: Gateway,
+    registry: Registry,
     health: Health,
 }
 
 impl Admin {
     /// Runs on the runtime that it is made on.
-    pub(crate) fn new(
-        recorder: PrometheusHandle,
-        gateway: Gateway,
-        health: Health,
-        of: (Control, Gather, Place),
-    ) -> Self {
+    pub(crate) fn new(registry: Registry, health: Health, of: (Control, Gather, Place)) -> Self {
+        let gateway = registry.gateway.clone();
         let (control, gather, place) = of;
         let router = Router::new()
             .route("/healthz", get(probe))
             .route("/readyz", get(probe))
             .route("/metrics", get(metrics))
-            .with_state(Sources { recorder, gateway: gateway.clone(), health });
+            .with_state(Sources { registry, health });
         let router = router.merge(api::router(ApiSources { control, gateway, gather, place }));
         Self { router, runtime: Handle::current() }
     }
@@ -93,7 +87,6 @@ async fn probe(State(sources): State<Sources>, uri: Uri) -> axum::response::Resp
 }
 
 async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
-    let mut text = sources.recorder.render();
-    text.push_str(&sources.gateway.metrics());
+    let text = text(&sources.registry.families().await);
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
 }

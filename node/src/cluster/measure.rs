@@ -1,13 +1,15 @@
 //! What is measured of the cluster: consensus, gossip, the exchange of counters.
 
-use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
-use trestle_cluster::{Cluster, ExchangeCounts, GossipCounts, Status};
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
+use trestle_cluster::{Cluster, ExchangeCounts, FSYNC_SECONDS, GOSSIP_ROUND_SECONDS, GossipCounts, Status};
 
 const LEADS: &str = "trestle_raft_leads";
 const HAS_LEADER: &str = "trestle_raft_has_leader";
 const TERM: &str = "trestle_raft_term";
 const COMMIT_LAG: &str = "trestle_raft_commit_lag";
 const APPLY_LAG: &str = "trestle_raft_apply_lag";
+const APPLIED: &str = "trestle_raft_applied_index";
+const REVISION_LAG: &str = "trestle_document_revision_lag";
 const QUORUM_ACK: &str = "trestle_raft_quorum_ack_seconds";
 const MEMBERS: &str = "trestle_cluster_members";
 const NODES: &str = "trestle_gossip_nodes";
@@ -28,6 +30,17 @@ pub(super) fn describe() {
     describe_gauge!(TERM, "Counts elections.");
     describe_gauge!(COMMIT_LAG, "Entries on this disk that are not known to be on a majority.");
     describe_gauge!(APPLY_LAG, "Entries on a majority that are not in effect here.");
+    describe_gauge!(APPLIED, "The last entry that is in effect here.");
+    describe_gauge!(
+        REVISION_LAG,
+        "Revisions of the document that others have in effect and this node does not."
+    );
+    describe_histogram!(FSYNC_SECONDS, Unit::Seconds, "Until what consensus has written is on the disk.");
+    describe_histogram!(
+        GOSSIP_ROUND_SECONDS,
+        Unit::Seconds,
+        "From a peer being asked in gossip to its answer."
+    );
     describe_gauge!(QUORUM_ACK, Unit::Seconds, "On the leader: since a majority followed it.");
     describe_gauge!(MEMBERS, "Members of the cluster, by whether they vote.");
     describe_gauge!(
@@ -58,6 +71,7 @@ pub(super) async fn look(cluster: &Cluster) {
     if let Ok(status) = cluster.consensus().status().await {
         consensus(&status);
     }
+    gauge!(REVISION_LAG).set(revision_lag(cluster) as f64);
     if let Some(members) = cluster.members() {
         // Not borrowed twice at once: a writer that comes between waits for the first, and the second for the writer.
         let members = members.borrow().clone();
@@ -73,6 +87,13 @@ pub(super) async fn look(cluster: &Cluster) {
     }
 }
 
+/// Nothing where this node is alone.
+fn revision_lag(cluster: &Cluster) -> u64 {
+    let members = cluster.members().map(|members| members.borrow().clone());
+    let known = members.iter().flat_map(|members| members.iter()).map(|member| member.facts.revision).max();
+    known.unwrap_or(0).saturating_sub(cluster.consensus().revision())
+}
+
 fn consensus(status: &Status) {
     let flag = |is: bool| f64::from(u8::from(is));
     gauge!(LEADS).set(flag(status.leader == Some(status.node)));
@@ -80,6 +101,7 @@ fn consensus(status: &Status) {
     gauge!(TERM).set(status.term as f64);
     gauge!(COMMIT_LAG).set(status.commit_lag() as f64);
     gauge!(APPLY_LAG).set(status.apply_lag() as f64);
+    gauge!(APPLIED).set(status.applied as f64);
     gauge!(QUORUM_ACK).set(status.quorum_ack_ms_ago.unwrap_or(0) as f64 / 1_000.0);
     let voters = status.members.iter().filter(|member| member.votes).count();
     gauge!(MEMBERS, "votes" => "true").set(voters as f64);

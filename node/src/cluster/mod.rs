@@ -22,6 +22,8 @@ mod stand_in;
 
 // Each has copies of what others wrote.
 mod copy;
+pub(crate) use copy::Copier;
+
 mod keep;
 mod place;
 

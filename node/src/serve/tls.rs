@@ -13,8 +13,12 @@ use rustls::{
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
 use tokio_rustls::TlsAcceptor;
+use trestle_cluster::certificate_end;
 
 /// TLS towards clients.
 pub(crate) struct Tls {
@@ -52,6 +56,11 @@ impl Tls {
     /// For a new connection.
     pub(crate) fn acceptor(&self) -> &TlsAcceptor {
         &self.acceptor
+    }
+
+    /// When the certificate that new connections get ends.
+    pub(crate) fn ends_at(&self) -> Option<SystemTime> {
+        certificate_end(self.current.0.load().end_entity_cert().ok()?)
     }
 
     /// Whether the files differ from what was read last.

@@ -109,7 +109,7 @@ fn is_host_and_port(text: &str) -> bool {
 }
 
 /// The name of this machine, which a pod has from its set.
-fn host_name() -> String {
+pub(crate) fn host_name() -> String {
     let name = rustix::system::uname();
     name.nodename().to_string_lossy().into_owned()
 }

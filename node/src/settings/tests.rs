@@ -1,7 +1,10 @@
 //! Layers of settings: which wins, and what is refused.
 
-use super::{Layers, LogFormat, Mesh, Settings, TlsFiles, default_data_dir};
+use super::{
+    HeaderSource, Layers, LogFormat, Mesh, Otlp, Protocol, Settings, TlsFiles, Traces, default_data_dir,
+};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use trestle_gateway::{Ratio, Sampling, Stage};
 
 fn from_toml(text: &str) -> Layers {
     let mut layers = Layers::default();
@@ -35,7 +38,10 @@ fn every_member_is_read() {
          cluster_secret_file = 's'\nseeds = 'a:1, b:2'\nbootstrap_expect = 3\nnode_name = 'n'\nzone = 'z'
          [mesh]\nname = 'm'\nlisten = '0.0.0.0:8'\naddress = 'h:9'\ngossip_listen = '0.0.0.0:10'
          gossip_address = '10.0.0.1:11'\ntls_dir = 't'
-         [tls]\ncert = 'c'\nkey = 'k'",
+         [tls]\ncert = 'c'\nkey = 'k'
+         [otlp]\nendpoint = 'https://c:4318/x'\nprotocol = 'http'\nheaders = 'a=file:/t, b=x%2Cy==,c=env:C'\nca = 'o'
+         resource = 'team=core'
+         [traces]\nsample = 0.5\nparent = false\nerrors = false\ninclude = 'receive, relay, attempt'\nexclude = 'relay'",
     );
     let wanted = Settings {
         authoritative: true,
@@ -68,6 +74,21 @@ fn every_member_is_read() {
             gossip_listen: "0.0.0.0:10".parse().unwrap(),
             gossip_address: Some("10.0.0.1:11".parse().unwrap()),
             tls_dir: Some("t".into()),
+        }),
+        otlp: Some(Otlp {
+            endpoint: "https://c:4318/x".parse().unwrap(),
+            protocol: Protocol::Http,
+            headers: vec![
+                ("a".parse().unwrap(), HeaderSource::File("/t".into())),
+                ("b".parse().unwrap(), HeaderSource::Value("x,y==".to_owned())),
+                ("c".parse().unwrap(), HeaderSource::Variable("C".to_owned())),
+            ],
+            ca: Some("o".into()),
+            resource: vec![("team".to_owned(), "core".to_owned())],
+            traces: Traces {
+                sampling: Sampling { parent: false, ratio: Ratio::new(0.5).unwrap(), errors: false },
+                stages: vec![Stage::Receive, Stage::Attempt],
+            },
         }),
     };
     assert_eq!(layers.settle().unwrap(), wanted);
@@ -118,6 +139,42 @@ fn a_node_that_is_alone_has_no_mesh() {
     assert!(mesh.listen.ip().is_loopback() && mesh.gossip_listen.ip().is_loopback(), "no TLS, no strangers");
     assert_eq!((mesh.listen.port(), mesh.gossip_listen.port(), mesh.expect), (10_102, 10_101, 1));
     assert!(!mesh.node_name.is_empty());
+}
+
+#[test]
+fn a_collector_is_told_whole_and_without_its_secrets() {
+    let check = |text: &str, wanted: &str| {
+        let found = problems(from_toml(&format!("[otlp]\n{text}")));
+        assert!(found.len() == 1 && found[0].contains(wanted) && !found[0].contains("hush"), "{found:#?}");
+    };
+    check("protocol = 'http'", "otlp.protocol: is for what is sent to a collector");
+    check("endpoint = 'collector:4317'", "otlp.endpoint: must be a URL");
+    check("endpoint = 'http://me:hush@c'", "otlp.endpoint: holds a name or a password");
+    check("endpoint = 'http://c/path'", "otlp.endpoint: has a path");
+    check("endpoint = 'http://c'\nca = 'f'", "otlp.ca: is for an `otlp.endpoint` with https");
+    check("endpoint = 'http://c'\nprotocol = 'udp'", "must be grpc or http");
+    check("endpoint = 'http://c'\nheaders = 'a=hush,hush'", "otlp.headers: is wrong at part 2");
+    check("endpoint = 'http://c'\nheaders = 'a b=hush'", "otlp.headers: has `a b`");
+    check("endpoint = 'http://c'\n[traces]\nsample = 2", "traces.sample: is 2, must be a share");
+    check("endpoint = 'http://c'\n[traces]\nsample = 'some'", "traces.sample: is `some`, must be a share");
+    check("endpoint = 'http://c'\n[traces]\nexclude = 'relay,guard'", "traces.exclude: has `guard`");
+    check("[traces]\nsample = 1", "traces.sample: is for what is sent to a collector");
+    check("[metrics]\npush_interval_ms = 1", "metrics.push_interval_ms: is for what is sent to a collector");
+    check("[metrics]\nkeys_max = 100001", "metrics.keys_max: is 100001, must be a whole number");
+    let shown = from_toml("[otlp]\nendpoint = 'http://c'\nheaders = 'a=hush'").settle().unwrap();
+    assert!(!format!("{shown:?}").contains("hush"));
+}
+
+#[test]
+fn metrics_are_sent_unless_told_otherwise() {
+    let check = |text: &str, wanted: Option<u64>| {
+        let metrics = from_toml(text).settle().unwrap().metrics;
+        assert_eq!(metrics.push_interval, wanted.map(Duration::from_millis), "{text}");
+    };
+    check("[otlp]\nendpoint = 'http://c'", Some(15_000));
+    check("[otlp]\nendpoint = 'http://c'\n[metrics]\npush_interval_ms = 50", Some(50));
+    check("[otlp]\nendpoint = 'http://c'\n[metrics]\npush_interval_ms = 0", None);
+    assert_eq!(from_toml("").settle().unwrap().metrics.keys_max, 0);
 }
 
 #[test]

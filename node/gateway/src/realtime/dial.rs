@@ -13,7 +13,7 @@ use crate::{
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
-use std::{pin::pin, time::Instant};
+use std::pin::pin;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use trestle_config::ProviderKind;
 
@@ -48,16 +48,19 @@ impl Walk<'_> {
         headers.insert(header::HOST, remote.host().clone());
         headers.insert(header::USER_AGENT, AGENT.clone());
         let nothing = Outgoing::new(std::iter::empty().collect()).keeping_all();
-        let request = prepare::complete((Method::GET, path, headers), &nothing, remote.as_ref(), picked)?;
         self.begin_call(target, picked, 0)?;
-        let sent = Instant::now();
+        let sent = self.flight.call_goes();
+        if let Some(noted) = &self.flight.record.noted {
+            noted.write(&mut headers);
+        }
+        let request = prepare::complete((Method::GET, path, headers), &nothing, remote.as_ref(), picked)?;
         let (head, switched) = {
             let going = Sending::new(self.flight);
             let origin = (remote.origin(), &**provider);
             let switching = pin!(upstream::switch(&target.local.pool, origin, &request, &going.begun));
             self.timer.within(switching).await.map_err(timed_out)??
         };
-        self.flight.record.upstream = Some(sent.elapsed());
+        self.flight.call_heard(sent);
         let (io, first) = match switched {
             Switched::Yes(io, first) => (io, first),
             Switched::No(source) => {

@@ -48,12 +48,14 @@ async fn open(
     headers: Headers,
 ) -> Result<(HeaderMap, Session), Box<Response<Answer>>> {
     let mut flight = Flight::begin(worker, Endpoint::Realtime);
+    flight.join_trace(&headers);
     let snapshot = worker.snapshot();
     flight.record.client_id = client_id(&headers);
     let (offer, mut ask) = match read(&mut flight, &snapshot, (line, headers)) {
         Ok(read) => read,
         Err(refusal) => return Err(answer::refusal(flight, &refusal).into()),
     };
+    flight.received();
     let planned = plan(&snapshot, flight.record.caller.as_deref(), &mut ask, &mut || worker.chance());
     let plan = match planned {
         Ok(plan) => plan,

@@ -177,7 +177,7 @@ fn openai(value: &Value, read: &mut Read) {
 async fn a_stream_is_well_formed_and_metered() {
     let bed = bed("");
     for (dialect, model) in pairs() {
-        let before = bed.metric("trestle_tokens_total");
+        let before = bed.tokens();
         let read = stream(&bed, dialect, model, "one two three").await;
         assert_eq!(
             (read.text.as_str(), read.starts, read.ends, read.errors),
@@ -187,7 +187,7 @@ async fn a_stream_is_well_formed_and_metered() {
         // A client of OpenAI did not ask for it.
         let wanted = usize::from(dialect != Dialect::OpenAiChat);
         assert_eq!(read.usages, wanted, "{dialect:?} {model}: {read:?}");
-        until("tokens are counted", || bed.metric("trestle_tokens_total") > before).await;
+        until("tokens are counted", || bed.tokens() > before).await;
         let read = stream(&bed, dialect, &format!("{model}+no_usage"), "one two three").await;
         assert_eq!((read.text.as_str(), read.ends), ("one two three", 1), "{dialect:?} {model}: {read:?}");
     }

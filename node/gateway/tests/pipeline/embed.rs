@@ -67,7 +67,7 @@ async fn a_client_of_openai_is_served_by_every_vendor() {
         assert_eq!(seen.len(), calls, "{model}");
         assert!(seen.iter().all(|(at, _)| at == path), "{seen:?}");
         tokens += f64::from(cost);
-        assert_eq!(bed.metric("trestle_tokens_total"), tokens, "{model}");
+        assert_eq!(bed.tokens(), tokens, "{model}");
     }
     // As the vendor's own client asks by default.
     let answer = openai(&bed, json!({ "model": "g/m", "input": "abc", "encoding_format": "base64" })).await;
@@ -145,7 +145,7 @@ async fn the_same_vendor_gets_the_bytes_but_for_the_model() {
     );
     let titan = r#"{ "inputText" : "a" , "x":1.0}"#;
     assert_eq!(send(Api::Bedrock, "t", titan).await.1, titan);
-    assert_eq!(bed.metric("trestle_tokens_total"), 8.0);
+    assert_eq!(bed.tokens(), 8.0);
     // The name tells nothing, and the client knows what it asks.
     let unknown = r#"{"texts":["a"],"input_type":"search_query"}"#;
     assert_eq!(send(Api::Bedrock, "aws/my-profile", unknown).await.1, unknown);
@@ -259,7 +259,7 @@ async fn a_large_answer_of_the_same_vendor_goes_on_in_parts_and_is_metered() {
     let body = json!({ "model": "c/large", "texts": ["a"], "input_type": "search_query", "embedding_types": ["float"] });
     let answer = bed.ask(Endpoint::Embed(Api::Cohere), &[], body.to_string()).await;
     assert!(answer.body.len() > 1 << 20 && answer.json()["id"] == "c-1");
-    assert_eq!(bed.metric("trestle_tokens_total"), 5.0);
+    assert_eq!(bed.tokens(), 5.0);
     let answer = openai(&bed, json!({ "model": "c/large", "input": "a", "encoding_format": "float" })).await;
     assert_eq!(vectors(&answer)[0].as_array().unwrap().len(), 150_000);
 }

@@ -131,7 +131,7 @@ async fn a_batch_runs_where_its_file_lies() {
     assert_eq!((id(&done), &done.json()["status"]), (batch.clone(), &json!("completed")));
     assert_eq!(done.json()["request_counts"], json!({ "total": 3, "completed": 3, "failed": 0 }));
     let output = done.json()["output_file_id"].as_str().unwrap().to_owned();
-    let before = bed.metric("trestle_tokens_total");
+    let before = bed.tokens();
     let results = send(&one, &format!("GET /v1/files/{output}/content"), "").await;
     let text = results.text();
     let used = text.lines().map(|line| {
@@ -140,7 +140,7 @@ async fn a_batch_runs_where_its_file_lies() {
     });
     let used = used.sum::<u64>() as f64;
     assert!(used > 0.0, "{text}");
-    until("what it used is counted", || bed.metric("trestle_tokens_total") - before == used).await;
+    until("what it used is counted", || bed.tokens() - before == used).await;
     let first: Value = serde_json::from_str(results.text().lines().next().unwrap()).unwrap();
     assert_eq!(first["response"]["body"]["choices"][0]["message"]["content"], "Say 0", "{first}");
     assert_eq!(send(&one, "POST /v1/batches", batch_of(&output)).await.status, 404, "it is no input");

@@ -167,13 +167,13 @@ settings: {}",
     until("all is given back", || bed.metric("trestle_buffered_bytes") == 0.0).await;
 }
 
-/// Tokens and things of a kind that were counted.
-fn counted(bed: &Bed, kind: &str) -> f64 {
-    let text = bed.gateway.metrics();
-    let of_kind = text
-        .lines()
-        .filter(|line| line.starts_with("trestle_tokens_total") || line.starts_with("trestle_things_total"));
-    let label = format!("kind=\"{kind}\"");
+/// Tokens of a side, or things of a kind, that were counted.
+fn counted(bed: &Bed, what: &str) -> f64 {
+    if ["input", "output"].contains(&what) {
+        return bed.metric(&format!("trestle_{what}_tokens_total"));
+    }
+    let (text, label) = (bed.gateway.metrics(), format!("kind=\"{what}\""));
+    let of_kind = text.lines().filter(|line| line.starts_with("trestle_things_total"));
     of_kind
         .filter(|line| line.contains(&label))
         .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())

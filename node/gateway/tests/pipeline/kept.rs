@@ -248,7 +248,7 @@ async fn batches_of_anthropic_go_to_the_provider_that_has_their_models() {
     let got = send(&one, &format!("GET /v1/messages/batches/{kept}"), "").await;
     assert_eq!((id(&got), &got.json()["request_counts"]["succeeded"]), (kept.clone(), &json!(3)));
     assert_eq!(got.json()["results_url"], format!("/v1/messages/batches/{kept}/results"));
-    let before = bed.metric("trestle_tokens_total");
+    let before = bed.tokens();
     let results = send(&one, &format!("GET /v1/messages/batches/{kept}/results"), "").await;
     let text = results.text();
     let used = text.lines().map(|line| {
@@ -257,7 +257,7 @@ async fn batches_of_anthropic_go_to_the_provider_that_has_their_models() {
     });
     let used = used.sum::<u64>() as f64;
     assert!(used > 0.0, "{text}");
-    until("what it used is counted", || bed.metric("trestle_tokens_total") - before == used).await;
+    until("what it used is counted", || bed.tokens() - before == used).await;
     assert_eq!((results.status, results.text().lines().count()), (StatusCode::OK, 3), "{}", results.text());
     assert_eq!(results.header("content-type"), "application/x-jsonl");
     // The results of a batch cost what its requests did, at half of the price, however often they are got.
@@ -274,7 +274,7 @@ async fn batches_of_anthropic_go_to_the_provider_that_has_their_models() {
         count("input_tokens") * input + count("output_tokens") * output
     });
     assert_eq!(first.nano_usd, half.sum::<u64>());
-    assert_eq!(bed.metric("trestle_tokens_total") - before, used, "counted once, too");
+    assert_eq!(bed.tokens() - before, used, "counted once, too");
     for who in [client(&bed, "two"), client(&bed, "few")] {
         for line in ["GET ID", "GET ID/results", "POST ID/cancel", "DELETE ID"] {
             let line = line.replace("ID", &format!("/v1/messages/batches/{kept}"));
@@ -337,8 +337,8 @@ async fn what_is_got_again_is_counted_once() {
     let bed = sealing();
     let one = client(&bed, "one");
     let kept = id(&create(&one, json!({ "model": "y/gpt-5-mini", "input": "Hi" })).await);
-    until("tokens are counted", || bed.metric("trestle_tokens_total") > 0.0).await;
-    let before = bed.metric("trestle_tokens_total");
+    until("tokens are counted", || bed.tokens() > 0.0).await;
+    let before = bed.tokens();
     assert_eq!(send(&one, &format!("GET /v1/responses/{kept}"), "").await.status, 200);
     let counted = || {
         let text = bed.gateway.metrics();
@@ -346,5 +346,5 @@ async fn what_is_got_again_is_counted_once() {
             .any(|line| line.starts_with("trestle_requests_total{endpoint=\"responses_get\",provider=\"y\""))
     };
     until("the request is counted", counted).await;
-    assert_eq!(bed.metric("trestle_tokens_total"), before, "its tokens were counted when it was made");
+    assert_eq!(bed.tokens(), before, "its tokens were counted when it was made");
 }

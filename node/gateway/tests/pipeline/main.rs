@@ -5,6 +5,7 @@
 mod bad_input;
 mod clouds;
 mod costs;
+mod counters;
 mod dialects;
 mod embed;
 mod embedder;

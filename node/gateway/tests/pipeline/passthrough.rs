@@ -237,7 +237,7 @@ async fn a_refused_key_is_left_out_and_the_next_one_is_tried() {
         assert_eq!(bed.a.requests().len(), seen, "{method}: {:?}", paths(&bed.a));
         assert_eq!(answer.header("x-trestle-attempts"), seen.to_string());
     }
-    assert_eq!(bed.metric("trestle_attempt_faults_total"), 2.0);
+    assert_eq!(bed.metric("trestle_error_requests_total"), 2.0);
     // All keys out: what the provider says of the last goes on, with its hint.
     let bed = Bed::new(
         "providers: { a: { base_url: '$A/v1', dialects: [openai-chat], passthrough: ['* /**'], retries: { max: 0 }, keys: [
@@ -265,7 +265,7 @@ async fn a_stream_arrives_event_by_event_and_its_usage_is_counted() {
     }
     drop(answered);
     until("the upstream is let go", || bed.a.in_flight() == 0).await;
-    assert_eq!(bed.metric("trestle_tokens_total"), 0.0);
+    assert_eq!(bed.tokens(), 0.0);
     for (path, body) in [
         (
             "chat/completions",
@@ -275,10 +275,10 @@ async fn a_stream_arrives_event_by_event_and_its_usage_is_counted() {
         ("responses", json!({ "model": "gpt-4o-mini", "stream": true, "input": "hi" })),
         ("responses", json!({ "model": "gpt-4o-mini", "input": "hi" })),
     ] {
-        let before = bed.metric("trestle_tokens_total");
+        let before = bed.tokens();
         let answer = call(&bed, &format!("POST /passthrough/a/{path}"), &[], body.to_string()).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
-        until("its usage is counted", || bed.metric("trestle_tokens_total") > before).await;
+        until("its usage is counted", || bed.tokens() > before).await;
     }
 }
 
@@ -291,7 +291,7 @@ async fn large_answers_pass_in_parts_and_compressed_ones_within_a_bound() {
     let answer = whole(answered).await;
     assert!(answer.body.len() > 8_000_000);
     assert!(answer.json()["usage"]["total_tokens"].as_u64().unwrap() > 0);
-    until("its usage is counted", || large.metric("trestle_tokens_total") > 0.0).await;
+    until("its usage is counted", || large.tokens() > 0.0).await;
     let bed = Bed::new(
         "providers: { a: { base_url: '$A/v1', dialects: [openai-chat], passthrough: ['* /**'], auth: none } }
 settings: { require_keys: false, body_bytes_max: 100000 }",
@@ -319,7 +319,7 @@ async fn calls_of_amazon_are_signed_with_their_method() {
     let path = "POST /passthrough/a/model/arn%3Aaws%3Ax%2Fm/converse";
     let answer = call(&bed, path, &json, body).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
-    until("its usage is counted", || bed.metric("trestle_tokens_total") > 0.0).await;
+    until("its usage is counted", || bed.tokens() > 0.0).await;
     let seen = only(&bed.a);
     assert_eq!(seen.path, "/model/arn%3Aaws%3Ax%2Fm/converse");
     let signature = seen.header("authorization").unwrap();

@@ -371,7 +371,7 @@ async fn a_client_that_leaves_ends_the_session() {
     drop(socket);
     outcome(&bed, "cancelled").await;
     until("the upstream is let go", || bed.a.in_flight() == 0).await;
-    assert_eq!(bed.metric("trestle_tokens_total"), 34.0, "what was said is counted");
+    assert_eq!(bed.tokens(), 34.0, "what was said is counted");
     let bed = Bed::new("");
     let socket = open(&bed, "a/gpt-realtime").await;
     // As large as the limit and a byte; the answer may come before all of it is taken.

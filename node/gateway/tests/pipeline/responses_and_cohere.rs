@@ -81,10 +81,10 @@ fn ends(client: Endpoint, answer: &Whole) -> (usize, usize) {
 async fn usage_is_counted_and_told_once_to_those_who_asked() {
     let bed = bed("");
     for model in MODELS {
-        let before = bed.metric("trestle_tokens_total");
+        let before = bed.tokens();
         let plain = bed.ask(CHAT, &[], asks(CHAT, model, "one two").to_string()).await;
         assert!(!plain.text().contains("prompt_tokens"), "{}", plain.text());
-        until("tokens are counted", || bed.metric("trestle_tokens_total") > before).await;
+        until("tokens are counted", || bed.tokens() > before).await;
         let mut body = asks(CHAT, model, "one two");
         body["stream_options"] = json!({ "include_usage": true });
         let told = bed.ask(CHAT, &[], body.to_string()).await;

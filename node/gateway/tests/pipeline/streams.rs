@@ -17,7 +17,7 @@ async fn usage_is_always_asked_for_and_stripped_for_those_who_did_not() {
     let answer = bed.stream("a/gpt-4o-mini").await;
     assert_eq!(only(&bed.a).json()["stream_options"]["include_usage"], true);
     assert!(!answer.text().contains("prompt_tokens"), "{}", answer.text());
-    until("tokens are counted", || bed.metric("trestle_tokens_total") > 0.0).await;
+    until("tokens are counted", || bed.tokens() > 0.0).await;
     let mut body = chat("a/gpt-4o-mini");
     body["stream_options"] = json!({ "include_usage": true });
     let answer = bed.ask(CHAT, &[], streamed(body)).await;
@@ -145,7 +145,7 @@ async fn a_buffered_call_finishes_although_its_client_left_unless_told_otherwise
         .await;
         assert_eq!(only(&bed.a).aborted, !finishes, "{setting}");
         until("it is settled", || bed.metric("trestle_in_flight") == 0.0).await;
-        assert_eq!(bed.metric("trestle_tokens_total") > 0.0, finishes, "{setting}");
+        assert_eq!(bed.tokens() > 0.0, finishes, "{setting}");
     }
 }
 
@@ -254,7 +254,7 @@ async fn a_large_answer_is_relayed_in_parts() {
     assert_eq!(answer.status, 200);
     assert!(answer.body.len() > 5_000_000);
     assert!(answer.json()["usage"]["prompt_tokens"].is_u64());
-    until("tokens are counted", || bed.metric("trestle_tokens_total") > 0.0).await;
+    until("tokens are counted", || bed.tokens() > 0.0).await;
     // Broken off in its middle it must not look whole.
     let cut = bed.send(CHAT, &[], chat("a/gpt-4o-mini+bytes=5000000+cut_mid").to_string()).await;
     if cut.status == 200 {

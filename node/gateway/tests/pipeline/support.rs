@@ -139,6 +139,11 @@ providers:
         let lines = text.lines().filter(|line| line.split(['{', ' ']).next() == Some(name));
         lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
     }
+
+    /// All tokens that were counted.
+    pub(crate) fn tokens(&self) -> f64 {
+        self.metric("trestle_input_tokens_total") + self.metric("trestle_output_tokens_total")
+    }
 }
 
 impl Drop for Bed {

@@ -157,7 +157,7 @@ async fn what_comes_is_still_checked() {
             until("the call has ended", || bed.metric("trestle_provider_in_flight") == 0.0).await;
             // The provider never saw a whole request, and is not blamed.
             assert!(bed.a.requests().is_empty());
-            assert_eq!(bed.metric("trestle_attempt_faults_total"), 0.0);
+            assert_eq!(bed.metric("trestle_error_requests_total"), 0.0);
         }
     }
 }

@@ -22,11 +22,18 @@ const LEDGER_BYTES_MAX: &str = "trestle_ledger_max_bytes";
 const COPY_LAG_BYTES: &str = "trestle_ledger_copy_lag_bytes";
 const COPY_LAG: &str = "trestle_ledger_copy_lag_seconds";
 const COPIES_BYTES: &str = "trestle_ledger_copies_bytes";
+const SPANS_SENT: &str = "trestle_spans_sent_total";
+const SPANS_DROPPED: &str = "trestle_spans_dropped_total";
 const LEASES_EXPIRED: &str = "trestle_leases_expired_total";
+const EXPORTS: &str = "trestle_otlp_exports_total";
+
+/// Upper ends of the buckets of histograms of the process, in seconds: disks and networks, not models.
+const BOUNDS: [f64; 14] =
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
 /// Installs the recorder and describes what it records.
-pub(crate) fn install() -> anyhow::Result<PrometheusHandle> {
-    let handle = PrometheusBuilder::new().install_recorder()?;
+pub(super) fn install() -> anyhow::Result<PrometheusHandle> {
+    let handle = PrometheusBuilder::new().set_buckets(&BOUNDS)?.install_recorder()?;
     describe_gauge!(BUILD, "Always 1; the labels say which build this is.");
     describe_gauge!(CONNECTIONS, Unit::Count, "Connections of clients that are open.");
     describe_counter!(ACCEPTED, "Connections of clients that were accepted.");
@@ -54,6 +61,9 @@ pub(crate) fn install() -> anyhow::Result<PrometheusHandle> {
         LEASES_EXPIRED,
         "Requests whose hold on limits ended before they did: what they held was given back."
     );
+    describe_counter!(EXPORTS, "Messages for the collector of OpenTelemetry, by signal and result.");
+    describe_counter!(SPANS_SENT, "Spans that the collector took.");
+    describe_counter!(SPANS_DROPPED, "Spans that were lost, by reason.");
     counter!(LEASES_EXPIRED).absolute(0);
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1);
     Ok(handle)
@@ -98,6 +108,11 @@ pub(crate) fn reloaded(what: Reloaded, succeeded: Result<(), ()>) {
     counter!(RELOADS, "what" => what, "result" => result).increment(1);
 }
 
+/// What became of a message for the collector.
+pub(crate) fn exported(signal: &'static str, result: &'static str) {
+    counter!(EXPORTS, "signal" => signal, "result" => result).increment(1);
+}
+
 pub(crate) fn store(works: bool) {
     gauge!(STORE).set(if works { 1.0 } else { 0.0 });
 }
@@ -123,4 +138,20 @@ pub(crate) fn ledger(lag: &Lag, room: &Room, leases_expired: usize) {
     gauge!(LEDGER_BYTES).set(room.bytes as f64);
     gauge!(LEDGER_BYTES_MAX).set(room.bytes_max as f64);
     counter!(LEASES_EXPIRED).increment(leases_expired as u64);
+}
+
+/// Where spans are sent to a collector.
+pub(crate) fn spans_begin() {
+    counter!(SPANS_SENT).absolute(0);
+    for reason in ["queue_full", "not_taken", "rejected"] {
+        counter!(SPANS_DROPPED, "reason" => reason).absolute(0);
+    }
+}
+
+pub(crate) fn spans_sent(count: u64) {
+    counter!(SPANS_SENT).increment(count);
+}
+
+pub(crate) fn spans_dropped(reason: &'static str, count: u64) {
+    counter!(SPANS_DROPPED, "reason" => reason).increment(count);
 }
