@@ -206,18 +206,20 @@ def burn(kind, rate):
 def providers():
     by = "by (namespace, job, provider)"
     failed = f'sum {by} (rate(trestle_error_requests_total{{cause!~"{objectives.CALLERS}"}}[5m]))'
-    made = f"sum {by} (rate(trestle_upstream_requests_total[5m]))"
+    bad, good = (f"sum {by} (rate(trestle_{kind}_requests_total[5m]))" for kind in ("error", "success"))
+    # Some attempts fail before a call is made, so that calls are no measure.
+    made = f"({bad} + ({good} or 0 * {bad}))"
     caused = "sum {by} (increase(trestle_error_requests_total{{cause=~\"{causes}\"}}[10m])) > {least}"
     provider = "{{ $labels.provider }}"
     return [
         alert(
             "ProviderFailing", "warning", "5m", f"{failed} / {made} > 0.2 and {made} > 0.05",
-            f"{{{{ $value | humanizePercentage }}}} of calls of {provider} fail",
+            f"{{{{ $value | humanizePercentage }}}} of attempts at {provider} fail",
             "Other targets take over where models have any; where not, callers see errors.",
         ),
         alert(
             "ProviderDown", "critical", "5m", f"{failed} / {made} > 0.9 and {made} > 0.05",
-            f"Nearly all calls of {provider} fail",
+            f"Nearly all attempts at {provider} fail",
             "The provider is down, its key is refused, or it cannot be reached from here. Requests without another target fail.",
         ),
         alert(
@@ -388,6 +390,17 @@ def node():
             "RecordsDropped", "warning", "0m", "increase(trestle_records_dropped_total[5m]) > 0",
             f"{NODE} has lost lines of its request log",
             "The writer does not keep up: whoever reads the log is slow, or the node has too little CPU. The ledger is not concerned.",
+        ),
+        alert(
+            "TelemetryFails", "warning", "5m",
+            'sum by (namespace, job, instance, signal) (increase(trestle_otlp_exports_total{result!="ok"}[10m])) > 0',
+            f"The collector does not take the {{{{ $labels.signal }}}} of {NODE}",
+            "Messages are given up after several tries; metrics come later, spans are lost. Requests are not concerned.",
+        ),
+        alert(
+            "FileDescriptorsLow", "warning", "5m", "process_open_fds / (process_max_fds > 0) > 0.8 and on (job, instance) trestle_build_info",
+            f"{{{{ $value | humanizePercentage }}}} of the file descriptors of {NODE} are open",
+            "With none left it accepts no connections and opens none to providers.",
         ),
         alert(
             "ConnectionsRefused", "warning", "0m", seen("trestle_connections_refused_total", "5m"),

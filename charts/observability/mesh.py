@@ -51,7 +51,7 @@ def consensus(made):
                 (quantile(0.99, "trestle_raft_fsync_seconds", "instance"), "{{instance}}"), unit="s", thresholds=[(None, "green"), (0.5, "red")])
     made.series("Since a majority followed", "On the leader; 0 on others.", each("trestle_raft_quorum_ack_seconds"), unit="s",
                 thresholds=[(None, "green"), (10, "red")])
-    made.series("Revision", "Number of the document that requests see.", each("trestle_document_revision"), unit="none", min=None)
+    made.series("Revision by node", "Number of the document that requests see.", each("trestle_document_revision"), unit="none", min=None)
     made.series("Revisions behind", "The newest that gossip knows of without the node's own.", each("trestle_document_revision_lag"), unit="none")
 
 
@@ -64,7 +64,8 @@ def gossip(made):
     made.series("Datagrams", "Sent and received.", (per_second("trestle_gossip_datagrams_total", "what", 'what=~"sent|received"'), "{{what}}"), unit="pps")
     made.series("Datagrams that were refused or not sent", "`sealed`: with another secret; `time`: a clock is wrong; `replayed`; `garbage`.",
                 (per_second("trestle_gossip_datagrams_total", "instance, what", 'what!~"sent|received"'), "{{instance}}: {{what}}"), unit="pps")
-    made.series("A round, p99", "Time of a round of gossip.", (quantile(0.99, "trestle_gossip_round_seconds", "instance"), "{{instance}}"), unit="s")
+    made.series("Bytes of gossip", "Of datagrams, by direction.", (per_second("trestle_gossip_bytes_total", "direction"), "{{direction}}"), unit="Bps")
+    made.series("A round, p99", "From a peer being asked to its answer.", (quantile(0.99, "trestle_gossip_round_seconds", "instance"), "{{instance}}"), unit="s")
 
 
 def counters(made):
@@ -72,8 +73,8 @@ def counters(made):
     made.series("Lag", "For how long the peer that lags most has not had all that was counted on a node.", each("trestle_exchange_lag_seconds"),
                 unit="s", thresholds=[(None, "green"), (5, "red")])
     made.series("Peers", "That counters are exchanged with.", each("trestle_exchange_peers"))
-    made.series("Frozen", "1 while a member is out of reach and limits are spent by shares.", each("trestle_exchange_frozen"), max=1)
-    made.series("Bytes", "Of counters, by direction.", (per_second("trestle_exchange_bytes_total", "direction"), "{{direction}}"), unit="Bps")
+    made.series("Frozen by node", "1 while a member is out of reach and limits are spent by shares.", each("trestle_exchange_frozen"), max=1)
+    made.series("Bytes of counters", "By direction.", (per_second("trestle_exchange_bytes_total", "direction"), "{{direction}}"), unit="Bps")
     made.series("Cells", "Of counters, by direction.", (per_second("trestle_exchange_cells_total", "direction"), "{{direction}}"), unit="ops")
     made.series("Comparisons", "Of counters with a peer, by result.", (per_second("trestle_exchange_repairs_total", "result"), "{{result}}"), unit="ops")
 

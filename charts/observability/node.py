@@ -10,6 +10,7 @@ def board():
     connections(made)
     disk(made)
     document(made)
+    telemetry(made)
     return made
 
 
@@ -42,7 +43,9 @@ def process(made):
     made.row("Process")
     made.series("CPU", "Cores in use.", (per_second("process_cpu_seconds_total", "instance"), "{{instance}}"))
     made.series("Memory", "Resident memory.", each("process_resident_memory_bytes"), unit="bytes")
-    made.series("File descriptors", "That are open.", each("process_open_fds"))
+    made.series("File descriptors", "That are open, of those that may be.",
+                (f"{of('process_open_fds')} / {of('process_max_fds')}", "{{instance}}"), unit="percentunit", max=1,
+                thresholds=[(None, "green"), (0.8, "red")])
     made.series("In flight by thread", "Requests that run now on a data thread; they should be alike.",
                 each("trestle_thread_in_flight", "{{instance}}, thread {{thread}}"))
     made.series("Buffered bodies", "Bytes of bodies held now.", each("trestle_buffered_bytes"), unit="bytes")
@@ -83,3 +86,12 @@ def document(made):
                 (grown("trestle_reloads_total", "what, result"), "{{what}}: {{result}}"))
     made.series("Certificates", "Time until they end.", each("trestle_certificate_expires_seconds", "{{certificate}}, {{instance}}"), unit="s",
                 thresholds=[(None, "red"), (14 * 86400, "green")])
+
+
+def telemetry(made):
+    made.row("Telemetry: only where the node setting otlp.endpoint names a collector")
+    made.series("Messages for the collector", "`partial`: it refused some of one; `failed`: given up after several tries.",
+                (grown("trestle_otlp_exports_total", "signal, result"), "{{signal}}: {{result}}"))
+    made.series("Spans that the collector took", "By node.", (per_second("trestle_spans_sent_total", "instance"), "{{instance}}"), unit="ops")
+    made.series("Spans that were lost", "`queue_full`; `not_taken`: the collector is away; `rejected` by it.",
+                (per_second("trestle_spans_dropped_total", "instance, reason"), "{{instance}}: {{reason}}"), unit="ops")

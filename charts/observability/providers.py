@@ -19,7 +19,7 @@ def summary():
     by = "provider"
     queries = [
         (per_second("trestle_upstream_requests_total", by, TARGETS), ""),
-        (f"{per_second('trestle_error_requests_total', by, TARGETS)} / {per_second('trestle_upstream_requests_total', by, TARGETS)}", ""),
+        (failing(by), ""),
         (quantile(0.95, "trestle_upstream_latency_seconds", by, TARGETS), ""),
         (quantile(0.95, "trestle_stream_first_token_seconds", by, TARGETS), ""),
         (f"sum by ({by}) ({of('trestle_provider_in_flight', PROVIDER)})", ""),
@@ -34,9 +34,15 @@ def summary():
 PROVIDER = 'provider=~"$provider"'
 
 
+def failing(by):
+    """Of attempts; some of them fail before a call is made, so that calls are no measure."""
+    bad, good = per_second("trestle_error_requests_total", by, TARGETS), per_second("trestle_success_requests_total", by, TARGETS)
+    return f"{bad} / ({bad} + ({good} or 0 * {bad}))"
+
+
 def rates(made):
     made.row("Rate")
-    made.series("Calls by provider", "Calls of providers, those that were tried again among them.",
+    made.series("Calls by provider", "Calls of providers as they end, those that were tried again among them.",
                 (per_second("trestle_upstream_requests_total", "provider", TARGETS), "{{provider}}"), unit="reqps", stack=True)
     made.series("Calls by model", "The ten models that are called most.",
                 (f"topk(10, {per_second('trestle_upstream_requests_total', 'provider, model', TARGETS)})", "{{provider}}/{{model}}"), unit="reqps")
@@ -56,12 +62,11 @@ ANSWERED = TARGETS + ',provider!=""'
 
 def errors(made):
     made.row("Errors")
-    made.series("Share that fails", "Of the calls of a provider.",
-                (f"{per_second('trestle_error_requests_total', 'provider', TARGETS)} / {per_second('trestle_upstream_requests_total', 'provider', TARGETS)}",
-                 "{{provider}}"), unit="percentunit", max=1, thresholds=[(None, "green"), (0.2, "orange"), (0.9, "red")])
-    made.series("Failed calls by cause", "Words of docs/errors.md.",
+    made.series("Share that fails", "Of attempts at a provider, but for those that were given up as the client left.",
+                (failing("provider"), "{{provider}}"), unit="percentunit", max=1, thresholds=[(None, "green"), (0.2, "orange"), (0.9, "red")])
+    made.series("Failed attempts by cause", "Words of docs/errors.md.",
                 (per_second("trestle_error_requests_total", "provider, cause", TARGETS), "{{provider}}: {{cause}}"), unit="reqps", stack=True)
-    made.series("Failed calls by model", "The ten models that fail most.",
+    made.series("Failed attempts by model", "The ten models that fail most.",
                 (f"topk(10, {per_second('trestle_error_requests_total', 'provider, model', TARGETS)})", "{{provider}}/{{model}}"), unit="reqps")
 
 

@@ -84,6 +84,8 @@ def healthy():
     for node in "abc":
         steady = {
             on("up", node): 1,
+            on("process_open_fds", node): 300,
+            on("process_max_fds", node): 1024,
             on("trestle_build_info", node, version="0.1.0"): 1,
             on("trestle_raft_leads", node): int(node == "a"),
             on("trestle_raft_has_leader", node): 1,
@@ -122,6 +124,9 @@ def healthy():
             on("trestle_exchange_repairs_total", node, result="failed"): 0,
             on("trestle_leases_expired_total", node): 0,
             on("trestle_records_dropped_total", node): 0,
+            on("trestle_otlp_exports_total", node, signal="metrics", result="ok"): 4,
+            on("trestle_otlp_exports_total", node, signal="metrics", result="failed"): 0,
+            target("trestle_success_requests_total", node): 600,
             on("trestle_raft_fsync_seconds_bucket", node, le="0.01"): 60,
             on("trestle_raft_fsync_seconds_bucket", node, le="1"): 60,
             on("trestle_raft_fsync_seconds_bucket", node, le="+Inf"): 60,
@@ -276,11 +281,11 @@ CASES = {
         Case(set(), 75, quick(FIRST, 300, BELOW, 290)),
     ),
     "ProviderFailing": (
-        Case({"ProviderFailing"}, 30, all_nodes(lambda node: calls("server_error", node), Growing(200))),
+        Case({"ProviderFailing"}, 30, all_nodes(lambda node: calls("server_error", node), Growing(250))),
         Case(set(), 30, all_nodes(lambda node: calls("server_error", node), Growing(100))),
     ),
     "ProviderDown": (
-        Case({"ProviderDown", "ProviderFailing"}, 30, all_nodes(lambda node: calls("connect_failed", node), Growing(600))),
+        Case({"ProviderDown", "ProviderFailing"}, 30, all_nodes(lambda node: calls("connect_failed", node), Growing(9000))),
         Case({"ProviderFailing"}, 30, all_nodes(lambda node: calls("connect_failed", node), Growing(500))),
     ),
     "ProviderRateLimited": (
@@ -378,6 +383,15 @@ CASES = {
     "RecordsDropped": (
         Case({"RecordsDropped"}, 20, {on("trestle_records_dropped_total"): Growing(2)}),
         Case(set(), 20, {on("trestle_records_dropped_total"): Steady(40)}),
+    ),
+    "TelemetryFails": (
+        Case({"TelemetryFails"}, 30, {on("trestle_otlp_exports_total", signal="metrics", result="failed"): Growing(1)}),
+        Case(set(), 30, {on("trestle_otlp_exports_total", signal="metrics", result="failed"): Steady(9)}),
+    ),
+    "FileDescriptorsLow": (
+        Case({"FileDescriptorsLow"}, 20, {on("process_open_fds"): Steady(900)}),
+        # Of another program.
+        Case(set(), 20, {'process_open_fds{job="other",instance="x"}': Steady(900), 'process_max_fds{job="other",instance="x"}': Steady(1000)}),
     ),
     "ConnectionsRefused": (
         Case({"ConnectionsRefused"}, 20, {on("trestle_connections_refused_total"): Growing(2)}),
