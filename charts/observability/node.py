@@ -31,9 +31,9 @@ def now(made):
     made.stat("Stores", "1 while the store of the document works on all nodes.", f"min({of('trestle_store_up')})", graph=False, thresholds=good)
     made.stat("Documents broken", "Nodes that serve an earlier document than they have.", f"sum({of('trestle_document_broken')})", graph=False,
               thresholds=[(None, "green"), (1, "red")])
-    made.stat("Ledger", "How full the fullest is.", f"max({of('trestle_ledger_bytes')} / {of('trestle_ledger_max_bytes')})", unit="percentunit",
+    made.stat("Fullest ledger", "How full the fullest is.", f"max({of('trestle_ledger_bytes')} / {of('trestle_ledger_max_bytes')})", unit="percentunit",
               max=1, graph=False, thresholds=[(None, "green"), (0.85, "orange"), (0.95, "red")])
-    made.stat("Disk", "What is free on the fullest.", f"min({of('trestle_data_free_bytes')} / {of('trestle_data_bytes')})", unit="percentunit",
+    made.stat("Fullest disk", "What is free on the fullest.", f"min({of('trestle_data_free_bytes')} / {of('trestle_data_bytes')})", unit="percentunit",
               max=1, graph=False, thresholds=[(None, "red"), (0.05, "orange"), (0.15, "green")])
     made.stat("Certificate", "Until the first one ends.", f"min({of('trestle_certificate_expires_seconds')})", unit="s", graph=False,
               noValue="none", thresholds=[(None, "red"), (2 * 86400, "orange"), (14 * 86400, "green")])
