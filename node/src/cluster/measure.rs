@@ -10,6 +10,7 @@ const COMMIT_LAG: &str = "trestle_raft_commit_lag";
 const APPLY_LAG: &str = "trestle_raft_apply_lag";
 const QUORUM_ACK: &str = "trestle_raft_quorum_ack_seconds";
 const MEMBERS: &str = "trestle_cluster_members";
+const VERSION: &str = "trestle_cluster_version";
 const NODES: &str = "trestle_gossip_nodes";
 const DATAGRAMS: &str = "trestle_gossip_datagrams_total";
 const GOSSIP_BYTES: &str = "trestle_gossip_bytes_total";
@@ -29,6 +30,7 @@ pub(super) fn describe() {
     describe_gauge!(COMMIT_LAG, "Entries on this disk that are not known to be on a majority.");
     describe_gauge!(APPLY_LAG, "Entries on a majority that are not in effect here.");
     describe_gauge!(QUORUM_ACK, Unit::Seconds, "On the leader: since a majority followed it.");
+    describe_gauge!(VERSION, "The version of the cluster, which `trestle cluster finalize` raises.");
     describe_gauge!(MEMBERS, "Members of the cluster, by whether they vote.");
     describe_gauge!(
         NODES,
@@ -78,6 +80,7 @@ fn consensus(status: &Status) {
     gauge!(LEADS).set(flag(status.leader == Some(status.node)));
     gauge!(HAS_LEADER).set(flag(status.leader.is_some()));
     gauge!(TERM).set(status.term as f64);
+    gauge!(VERSION).set(f64::from(status.version));
     gauge!(COMMIT_LAG).set(status.commit_lag() as f64);
     gauge!(APPLY_LAG).set(status.apply_lag() as f64);
     gauge!(QUORUM_ACK).set(status.quorum_ack_ms_ago.unwrap_or(0) as f64 / 1_000.0);
