@@ -12,7 +12,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
-use tokio::{net::UdpSocket, sync::watch, task::JoinSet, time::timeout};
+use tokio::{
+    net::UdpSocket,
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, timeout},
+};
 use tonic::service::Routes;
 use trestle_counters::{Cells, Window};
 
@@ -179,7 +184,7 @@ impl Cluster {
             address: address.clone(),
             zone: settings.zone.clone(),
             build: settings.build.clone(),
-            version: Consensus::VERSION,
+            version: prepared.version_max(),
             cluster: identity.cluster(),
             ..Facts::default()
         };
@@ -244,14 +249,14 @@ impl Cluster {
         };
         self.consensus.found(&Founding { expect: mesh.expect, peers: Box::new(peers) }).await?;
         self.say(mesh, |_| {});
-        let mut waited = Duration::ZERO;
+        let begun = Instant::now();
         loop {
             match self.consensus.caught_up(CATCH_UP).await {
                 Ok(()) => break,
-                Err(ClusterError::Late) => waited += CATCH_UP,
+                Err(ClusterError::Late | ClusterError::NoLeader) => {}
                 Err(error) => return Err(error),
             }
-            if waited >= LEADERLESS && self.consensus.revision() > 0 {
+            if begun.elapsed() >= LEADERLESS && self.consensus.revision() > 0 {
                 tracing::warn!("no leader is found: serving what this node has");
                 break;
             }
@@ -401,6 +406,7 @@ impl Cluster {
         while self.consensus.revision() == 0 {
             let status = self.consensus.status().await?;
             if status.leader == Some(status.node) {
+                self.consensus.begin_version().await;
                 break;
             }
             tokio::time::sleep(FILLED).await;

@@ -11,8 +11,8 @@ mod shares;
 pub use cluster::{Census, Cluster, JoinError, MeshSettings, Other, Standing};
 pub use consensus::{
     BackupError, ChainError, Change, Changed, ClusterError, Consensus, Entity, Founding, MemberStatus,
-    MeshWay, OpenError, Opened, Prepared, ProposeError, ReadError, Record, RecordStep, RestoreError,
-    Restored, Revision, SetAside, ShareRun, Status, Step, Write, chain, restore,
+    MeshWay, Mismatch, OpenError, Opened, Prepared, ProposeError, ReadError, Record, RecordStep,
+    RestoreError, Restored, Revision, SetAside, ShareRun, Status, Step, Write, chain, restore,
 };
 pub use exchange::{
     CLOCK_OFFSET_ALERT_MS, Clock, Exchange, ExchangeCounts, ExchangeSettings, Flushed, Neighbours,

@@ -10,6 +10,8 @@ mod operator;
 
 #[path = "process/admin.rs"]
 mod admin;
+#[path = "process/cli/ask.rs"]
+mod cli_ask;
 #[path = "process/cli/audit.rs"]
 mod cli_audit;
 #[path = "process/cli/document.rs"]
@@ -36,6 +38,8 @@ mod cli_tokens;
 mod cli_which_node;
 #[path = "process/cluster/nodes.rs"]
 mod cluster_nodes;
+#[path = "process/cluster/operated.rs"]
+mod cluster_operated;
 #[path = "process/cluster/queries.rs"]
 mod cluster_queries;
 #[path = "process/commands.rs"]

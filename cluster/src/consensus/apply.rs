@@ -8,6 +8,7 @@ use super::{
     revise::forgotten_max,
     shares::{self, Placed},
     types::{Answer, LogId, NodeId},
+    version,
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,16 @@ pub(super) struct Head {
     /// Requests and parts so far, for their order.
     requests: u64,
     parts: u64,
+    /// The version of the cluster; 0 if it was never raised.
+    #[serde(default)]
+    version: u32,
+}
+
+impl Head {
+    /// The version of the cluster.
+    pub(super) fn version(&self) -> u32 {
+        self.version.max(version::FIRST)
+    }
 }
 
 /// Why a transaction ends without effect.
@@ -186,9 +197,15 @@ impl Task {
                 };
                 return Ok(task);
             }
+            Some(Body::Raise(raise)) => {
+                progress.head.version = progress.head.version().max(raise.version);
+                progress.answer = Answer::Raised(progress.head.version);
+                return Ok(task);
+            }
             None => Err("this version does not know what is asked".to_owned()),
         };
-        match change.and_then(|change| refusal(&change).map_or(Ok(change), Err)) {
+        let of = progress.head.version();
+        match change.and_then(|change| refusal(&change, of).map_or(Ok(change), Err)) {
             Ok(change) if change.expected_revision.is_some_and(|it| it != progress.head.revision) => {
                 progress.answer = Answer::Conflict(progress.head.revision);
             }
@@ -216,7 +233,7 @@ impl Task {
                     task.change = gather(disk, commit)?.map_err(|_| RecordError::Gone)?;
                 }
             }
-            Some(Body::Part(_) | Body::Retire(_) | Body::FixShares(_)) | None => {
+            Some(Body::Part(_) | Body::Retire(_) | Body::FixShares(_) | Body::Raise(_)) | None => {
                 return Err(RecordError::Gone.into());
             }
         }
@@ -323,8 +340,14 @@ fn remember(tree: &TransactionalTree, count: &mut u64, max: u64, key: &[u8]) -> 
     Ok(())
 }
 
-/// Why a change cannot be applied, whatever the state is.
-fn refusal(change: &log::Change) -> Option<String> {
+/// Why a change cannot be applied in a cluster of this version, whatever else the state is.
+fn refusal(change: &log::Change, version: u32) -> Option<String> {
+    let needed = version::needed_by(change);
+    if needed > version {
+        return Some(format!(
+            "the change needs version {needed} of the cluster, which is of version {version}"
+        ));
+    }
     let mut seen = BTreeSet::new();
     for log::Write { kind, id, value, .. } in &change.writes {
         if kind.is_empty() || id.is_empty() || kind.contains('\0') || kind.len() + id.len() > NAME_BYTES_MAX {

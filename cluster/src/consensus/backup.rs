@@ -14,6 +14,7 @@ use super::{
     start::Pace,
     state_machine::StateMachine,
     types::{LogId, Membership, Node, NodeId},
+    version::Mismatch,
 };
 use crate::mesh::ClusterId;
 use openraft::CommittedLeaderId;
@@ -143,6 +144,8 @@ fn restore_now(backup: &Path, path: &Path) -> Result<Restored, RestoreError> {
         .visit(backup, |_| Ok(()))
         .and_then(|first| Ok(record::read_json(&first)?))
         .map_err(unreadable)?;
+    // What a later program wrote is not for this one.
+    Mismatch::of(Consensus::VERSION, origin.head.version()).map_err(|error| unreadable(error.into()))?;
     let cluster = kept_cluster::mint().map_err(|error| unreadable(error.into()))?;
     let making = Folder::make(path, |folder| {
         KIND.visit(backup, |record| {

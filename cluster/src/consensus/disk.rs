@@ -1,6 +1,6 @@
 //! The database of a node: a few trees, and the one way to make their content last.
 
-use super::record::RecordError;
+use super::{record::RecordError, version::Mismatch};
 use crate::measured::FSYNC_SECONDS;
 use metrics::histogram;
 use openraft::{AnyError, ErrorSubject, ErrorVerb, StorageIOError};
@@ -39,6 +39,9 @@ pub(super) enum DiskError {
     /// The disk failed meanwhile; the next start goes on with it.
     #[error("a change is half applied: the next start finishes it")]
     Unfinished,
+    /// What comes next is not for this program.
+    #[error(transparent)]
+    Version(#[from] Mismatch),
 }
 
 impl DiskError {

@@ -6,6 +6,7 @@ use super::{
     record,
     snapshot::SnapshotFile,
     types::NodeId,
+    version::Mismatch,
 };
 use std::{
     fs::{self, DirBuilder, File, TryLockError},
@@ -43,6 +44,9 @@ pub enum OpenError {
         "{0} was written by a later version (format {1}, this one reads 1): start that version, or use another folder"
     )]
     Later(PathBuf, String),
+    /// The cluster is not one for this program.
+    #[error(transparent)]
+    Version(#[from] Mismatch),
     /// The consensus library does not start.
     #[error("consensus cannot start: {0}")]
     Start(String),

@@ -6,6 +6,7 @@ use super::{
     record,
     types::{Answer, Metrics, Node, NodeId, Proposal},
 };
+use crate::mesh::was_sent;
 use bytes::Bytes;
 use openraft::{
     ServerState,
@@ -15,14 +16,16 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tonic::Request;
 use trestle_proto::raft::{
-    self, ProposalAnswer, ReadIndexAnswer, RemovalAnswer, forward_client::ForwardClient, proposal_answer,
-    read_index_answer, removal_answer,
+    self, FinalizeAnswer, ProposalAnswer, ReadIndexAnswer, RemovalAnswer, finalize_answer,
+    forward_client::ForwardClient, proposal_answer, read_index_answer, removal_answer,
 };
 
 /// While nobody leads, something is tried again after this long.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Longest wait for the leader's answer before it is asked again, or another one is.
 const HOP: Duration = Duration::from_secs(5);
+/// So long without a leader in sight nobody is being elected who will be in a moment.
+const ELECTION: Duration = Duration::from_secs(3);
 /// How often a leader looks whether a majority still follows it.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -32,6 +35,12 @@ pub enum ClusterError {
     /// No leader has confirmed it.
     #[error("no leader of the cluster has answered before the deadline")]
     Late,
+    /// There is no leader, and none was asked: nothing was done.
+    #[error(
+        "no node leads the cluster, as far as this one knows, so nothing was done: try again once a majority of its voters reach \
+         each other"
+    )]
+    NoLeader,
     /// It cannot be.
     #[error("{0}")]
     Refused(String),
@@ -49,6 +58,8 @@ pub(super) enum Ask {
     ReadIndex,
     /// Remove a member.
     Remove(NodeId),
+    /// Raise the version of the cluster.
+    Finalize,
 }
 
 /// What that led to.
@@ -59,6 +70,8 @@ pub(super) enum Reply {
     /// This is committed.
     Index(u64),
     Removed,
+    /// The cluster is of this version.
+    Version(u32),
     Refused(String),
 }
 
@@ -76,6 +89,7 @@ pub(super) enum Tried {
 impl Consensus {
     /// Has something done by the leader, whoever that is.
     pub(super) async fn ask(&self, ask: Ask, deadline: Instant) -> Result<Reply, ClusterError> {
+        let (mut taken, mut leaderless) = (false, None);
         loop {
             let tried = match self.leader() {
                 Some((node, _)) if node == self.node() => self.lead(&ask, deadline).await,
@@ -94,9 +108,17 @@ impl Consensus {
             match tried {
                 Tried::Done(reply) => return Ok(reply),
                 Tried::Ended(why) => return Err(ClusterError::Ended(why)),
-                Tried::NotLeader | Tried::Unknown => {}
+                Tried::NotLeader => {}
+                Tried::Unknown => taken = true,
             }
-            if Instant::now() + PAUSE >= deadline {
+            let now = Instant::now();
+            leaderless = self.sees_no_leader().then(|| leaderless.unwrap_or(now));
+            let is_long = leaderless.is_some_and(|since| now.duration_since(since) >= ELECTION);
+            let is_late = now + PAUSE >= deadline;
+            if !taken && (is_long || is_late) {
+                return Err(ClusterError::NoLeader);
+            }
+            if is_late {
                 return Err(ClusterError::Late);
             }
             sleep(PAUSE).await;
@@ -139,6 +161,14 @@ impl Consensus {
         let leader = metrics.current_leader?;
         let at = metrics.membership_config.membership().get_node(&leader)?;
         Some((leader, at.clone()))
+    }
+
+    /// Whether there is nobody to ask, and nobody who is about to take over.
+    fn sees_no_leader(&self) -> bool {
+        match self.leader() {
+            Some((node, _)) => node == self.node() && !self.leads() && !self.stepping_down(),
+            None => true,
+        }
     }
 
     /// Resolves once this node no longer sees another one as the leader.
@@ -193,6 +223,7 @@ impl Consensus {
                 Ask::Propose(command) => self.write(command).await,
                 Ask::ReadIndex => self.read_index().await,
                 Ask::Remove(node) => self.remove_here(*node).await,
+                Ask::Finalize => self.finalize_here().await,
             }
         };
         tokio::select! {
@@ -238,10 +269,14 @@ impl Consensus {
                 let asking = client.remove(limited(raft::Removal { node: *node }, within));
                 asking.await.map(|answer| removed(answer.into_inner()))
             }
+            Ask::Finalize => {
+                let asking = client.finalize(limited(raft::Finalizing {}, within));
+                asking.await.map(|answer| finalized(answer.into_inner()))
+            }
         };
         answered.unwrap_or_else(|status| {
             tracing::debug!(node, %status, "the leader did not answer");
-            Tried::Unknown
+            if was_sent(&status) { Tried::Unknown } else { Tried::NotLeader }
         })
     }
 }
@@ -290,6 +325,16 @@ fn removed(answer: RemovalAnswer) -> Tried {
     use removal_answer::Outcome;
     match answer.outcome {
         Some(Outcome::Removed(_)) => Tried::Done(Reply::Removed),
+        Some(Outcome::NotLeader(_)) => Tried::NotLeader,
+        Some(Outcome::Refused(why)) => Tried::Done(Reply::Refused(why)),
+        Some(Outcome::Unknown(_)) | None => Tried::Unknown,
+    }
+}
+
+fn finalized(answer: FinalizeAnswer) -> Tried {
+    use finalize_answer::Outcome;
+    match answer.outcome {
+        Some(Outcome::Version(version)) => Tried::Done(Reply::Version(version)),
         Some(Outcome::NotLeader(_)) => Tried::NotLeader,
         Some(Outcome::Refused(why)) => Tried::Done(Reply::Refused(why)),
         Some(Outcome::Unknown(_)) | None => Tried::Unknown,

@@ -9,6 +9,7 @@ use super::{
     kept_cluster,
     reconcile::voters_wanted,
     types::{Node, NodeId},
+    version::Mismatch,
 };
 use std::{collections::BTreeMap, io, time::Duration};
 use tokio::time::sleep;
@@ -68,13 +69,26 @@ fn decide(own: (NodeId, &Node), expect: u32, answers: &[(String, Option<StatusAn
     }
 }
 
+/// Why a program that can up to a version cannot be of the cluster that is there.
+fn mismatch(can: u32, answers: &[(String, Option<StatusAnswer>)]) -> Result<(), String> {
+    for (address, answer) in answers {
+        if let Some(answer) = answer.as_ref().filter(|answer| answer.cluster_version > 0) {
+            let fits = Mismatch::of(can, answer.cluster_version);
+            fits.map_err(|mismatch| {
+                format!("{address} is of a cluster that this node cannot join: {mismatch}")
+            })?;
+        }
+    }
+    Ok(())
+}
+
 impl Consensus {
     /// Founds a cluster with others that are new as well, if it falls to this node; returns once the node is a member of one,
     /// however that came. What it waits for is told in the log.
     ///
     /// # Errors
     ///
-    /// Consensus has ended, or the disk refuses.
+    /// Consensus has ended, the disk refuses, or the cluster that is there is not one for this program.
     pub async fn found(&self, founding: &Founding) -> Result<(), ClusterError> {
         let ended = |error: openraft::error::Fatal<NodeId>| ClusterError::Ended(error.to_string());
         let mut rounds = 0;
@@ -82,7 +96,9 @@ impl Consensus {
             let mut peers = (founding.peers)();
             peers.retain(|address| *address != self.at.address);
             peers.truncate(PEERS_MAX);
-            match decide((self.node(), &self.at), founding.expect, &self.ask_all(peers).await) {
+            let answers = self.ask_all(peers).await;
+            mismatch(self.version_max(), &answers).map_err(ClusterError::Refused)?;
+            match decide((self.node(), &self.at), founding.expect, &answers) {
                 // A leader that has called meanwhile has made this node one of its own.
                 _ if self.identity.cluster().is_some() => {}
                 Verdict::Found(voters) => {

@@ -44,6 +44,8 @@ pub struct Consensus {
     /// How others reach this node.
     pub(super) at: Node,
     pub(super) pace: Pace,
+    /// The version of the cluster up to which this program can.
+    pub(super) version_max: u32,
     /// Steps down from leading, or not.
     pub(super) stepping_down: Arc<AtomicBool>,
     /// One change of the members at a time.
@@ -71,6 +73,20 @@ pub enum ProposeError {
     /// It cannot be applied.
     #[error("{0}")]
     Refused(String),
+    /// It has something that came with a later version than the cluster is of.
+    #[error(
+        "the change needs version {needed} of the cluster, which is of version {version}: raise it with `trestle cluster finalize` \
+         once all nodes have the program for that"
+    )]
+    Version {
+        /// The version that it needs.
+        needed: u32,
+        /// The version that the cluster has.
+        version: u32,
+    },
+    /// There is no leader: nothing was changed, nor will be.
+    #[error("{}", ClusterError::NoLeader)]
+    NoLeader,
     /// Nobody knows whether it is or will be in effect. The same change may be proposed again if it expects
     /// a revision.
     #[error("it is not known whether the change took effect: the deadline has passed")]
@@ -84,6 +100,7 @@ impl From<ClusterError> for ProposeError {
     fn from(error: ClusterError) -> Self {
         match error {
             ClusterError::Late => Self::Unknown,
+            ClusterError::NoLeader => Self::NoLeader,
             ClusterError::Refused(why) => Self::Refused(why),
             ClusterError::Ended(why) => Self::Ended(why),
         }
@@ -104,19 +121,24 @@ impl Consensus {
             let message = format!("the change has {length} bytes, at most {CHANGE_BYTES_MAX} are taken");
             return Err(ProposeError::Refused(message));
         }
-        let body = if length > PART_BYTES {
-            let encoded = change.encode_to_vec();
-            // It may be large, and is read again from its parts.
-            drop(change);
-            self.stage(encoded, deadline).await?
-        } else {
-            Body::Change(change)
+        let body = Body::Change(change);
+        self.is_ready_for(&body, deadline).await?;
+        let body = match body {
+            Body::Change(change) if length > PART_BYTES => {
+                let encoded = change.encode_to_vec();
+                // It may be large, and is read again from its parts.
+                drop(change);
+                self.stage(encoded, deadline).await?
+            }
+            body => body,
         };
         match self.command(body, deadline).await? {
             Answer::Applied(revision) => Ok(revision),
             Answer::Conflict(revision) => Err(ProposeError::Conflict { revision }),
             Answer::Refused(why) => Err(ProposeError::Refused(why)),
-            Answer::Nothing | Answer::Staged | Answer::Retired | Answer::Fixed => Err(ProposeError::Unknown),
+            Answer::Nothing | Answer::Staged | Answer::Retired | Answer::Fixed | Answer::Raised(_) => {
+                Err(ProposeError::Unknown)
+            }
         }
     }
 
@@ -136,13 +158,14 @@ impl Consensus {
 
     /// Has a command written to the log, with the same request id as often as it takes, and waits until it is applied here.
     pub(super) async fn command(&self, body: Body, deadline: Instant) -> Result<Answer, ProposeError> {
+        self.is_ready_for(&body, deadline).await?;
         match self.ask(Ask::Propose(request(body)?), deadline).await? {
             Reply::Committed(index, answer) => {
                 self.applied(index, deadline).await?;
                 Ok(answer)
             }
             Reply::Refused(why) => Err(ProposeError::Refused(why)),
-            Reply::Index(_) | Reply::Removed => Err(ProposeError::Unknown),
+            Reply::Index(_) | Reply::Removed | Reply::Version(_) => Err(ProposeError::Unknown),
         }
     }
 

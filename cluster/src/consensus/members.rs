@@ -116,7 +116,9 @@ impl Consensus {
         if left.is_empty() {
             return Ok(Some(format!("node {node} is the only voter: without it there is no cluster")));
         }
-        let (answering, needed) = (self.answering(&left).await, left.len() / 2 + 1);
+        let answers = self.versions_of(&left).await;
+        let answering = answers.iter().filter(|(_, answer)| answer.is_some()).count();
+        let needed = left.len() / 2 + 1;
         Ok((answering < needed).then(|| {
             format!(
                 "without node {node} the cluster would have {} voters, of which {answering} answer and {needed} must: start \
@@ -126,21 +128,21 @@ impl Consensus {
         }))
     }
 
-    /// How many of these nodes give a sign of life.
-    async fn answering(&self, nodes: &BTreeSet<NodeId>) -> usize {
+    /// These nodes with the version up to which each says it can; `None` for one that gives no sign of life.
+    pub(super) async fn versions_of(&self, nodes: &BTreeSet<NodeId>) -> Vec<(NodeId, Option<u32>)> {
         let membership = self.raft.metrics().borrow().membership_config.membership().clone();
         let asking = nodes.iter().map(|node| async {
             if *node == self.node() {
-                return true;
+                return (*node, Some(self.version_max));
             }
             let (Some(channels), Some(at)) = (&self.channels, membership.get_node(node)) else {
-                return false;
+                return (*node, None);
             };
             let mut client = StatusClient::new(channels.to(*node, &at.address));
-            answered(client.get(limited(StatusQuestion {}, ASK)), ASK).await.is_some()
+            let answer = answered(client.get(limited(StatusQuestion {}, ASK)), ASK).await;
+            (*node, answer.map(|answer| answer.version))
         });
-        let answers = futures_util::future::join_all(asking).await;
-        answers.into_iter().filter(|answers| *answers).count()
+        futures_util::future::join_all(asking).await
     }
 
     fn situation(&self, seen: Vec<Seen>) -> Result<Situation, super::disk::DiskError> {
@@ -156,6 +158,7 @@ impl Consensus {
             nodes: membership.nodes().map(|(node, at)| (*node, at.clone())).collect(),
             matched: matched.filter_map(|(node, id)| Some((*node, (*id)?.index))).collect(),
             last_log: metrics.last_log_index.unwrap_or_default(),
+            version: self.version(),
             retired,
             seen,
         })

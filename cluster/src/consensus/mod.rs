@@ -28,6 +28,7 @@ mod members;
 mod reconcile;
 mod service;
 mod step_down;
+mod version;
 
 // What others use.
 mod backup;
@@ -51,3 +52,4 @@ pub use record::{Change, Changed, Entity, Revision, Step, Write};
 pub use shares::ShareRun;
 pub use start::{MeshWay, Prepared};
 pub use status::{MemberStatus, Status};
+pub use version::Mismatch;

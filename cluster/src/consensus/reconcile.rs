@@ -4,7 +4,10 @@
 //! Silence removes nobody, and takes no vote from anybody: a node goes by command, or because another one has come with its
 //! name. The number of voters is always odd but between two changes: with an even one, one more could not fail.
 
-use super::types::{Node, NodeId};
+use super::{
+    types::{Node, NodeId},
+    version::Mismatch,
+};
 use crate::{membership::Member, mesh::ClusterId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,6 +41,8 @@ pub(super) struct Seen {
     pub(super) address: String,
     /// The cluster that it is of, if it is of one.
     pub(super) cluster: Option<ClusterId>,
+    /// The version of the cluster up to which it can.
+    pub(super) version: u32,
 }
 
 impl From<&Member> for Seen {
@@ -51,6 +56,7 @@ impl From<&Member> for Seen {
             name: facts.name.clone(),
             address: facts.address.clone(),
             cluster: facts.cluster,
+            version: facts.version,
         }
     }
 }
@@ -67,6 +73,8 @@ pub(super) struct Situation {
     /// How far the log of each is known to be the leader's.
     pub(super) matched: BTreeMap<NodeId, u64>,
     pub(super) last_log: u64,
+    /// Of the cluster.
+    pub(super) version: u32,
     /// Nodes that went for good.
     pub(super) retired: BTreeSet<NodeId>,
     pub(super) seen: Vec<Seen>,
@@ -184,7 +192,8 @@ impl Situation {
             }
             let able = seen.live && !seen.leaving && !seen.address.is_empty() && self.is_of_this(seen);
             let gone = self.retired.contains(&seen.node) || self.superseded(seen);
-            able && !gone && !self.nodes.contains_key(&seen.node)
+            let fits = Mismatch::of(seen.version, self.version).is_ok();
+            able && fits && !gone && !self.nodes.contains_key(&seen.node)
         })?;
         Some(Step::Learn(new.node, Node { address: new.address.clone(), name: new.name.clone() }))
     }

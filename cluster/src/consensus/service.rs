@@ -18,8 +18,9 @@ use tokio::{
 };
 use tonic::{Request, Response, Status, Streaming, async_trait, service::Routes};
 use trestle_proto::raft::{
-    Committed, ElectNow, Electing, Frame, NotLeader, Proposal, ProposalAnswer, ReadIndexAnswer,
-    ReadIndexQuestion, Removal, RemovalAnswer, Removed, SnapshotHead, SnapshotPiece, Unknown,
+    Committed, ElectNow, Electing, FinalizeAnswer, Finalizing, Frame, NotLeader, Proposal, ProposalAnswer,
+    ReadIndexAnswer, ReadIndexQuestion, Removal, RemovalAnswer, Removed, SnapshotHead, SnapshotPiece,
+    Unknown, finalize_answer,
     forward_server::{Forward, ForwardServer},
     leadership_server::{Leadership, LeadershipServer},
     proposal_answer,
@@ -43,9 +44,6 @@ const LEAD: Duration = Duration::from_secs(10);
 struct Service(Consensus);
 
 impl Consensus {
-    /// The version of the cluster formats that this node knows: of frames, commands and snapshots.
-    pub const VERSION: u32 = 1;
-
     /// What this node answers to others, for the server of the mesh.
     pub fn routes(&self) -> Routes {
         let service = Service(self.clone());
@@ -193,6 +191,18 @@ impl Forward for Service {
         };
         Ok(Response::new(RemovalAnswer { outcome: Some(outcome) }))
     }
+
+    async fn finalize(&self, _: Request<Finalizing>) -> Result<Response<FinalizeAnswer>, Status> {
+        use finalize_answer::Outcome;
+        let outcome = match self.0.lead(&Ask::Finalize, Instant::now() + LEAD).await {
+            Tried::Done(Reply::Version(version)) => Outcome::Version(version),
+            Tried::Done(Reply::Refused(why)) => Outcome::Refused(why),
+            Tried::Done(_) | Tried::Unknown => Outcome::Unknown(Unknown {}),
+            Tried::NotLeader => Outcome::NotLeader(NotLeader {}),
+            Tried::Ended(why) => return Err(ended(why)),
+        };
+        Ok(Response::new(FinalizeAnswer { outcome: Some(outcome) }))
+    }
 }
 
 #[async_trait]
@@ -225,9 +235,10 @@ impl StatusService for Service {
             leader: metrics.current_leader.unwrap_or_default(),
             term: metrics.current_term,
             applied: metrics.last_applied.map_or(0, |last| last.index),
-            version: Consensus::VERSION,
+            version: self.0.version_max(),
             address: self.0.at.address.clone(),
             name: self.0.at.name.clone(),
+            cluster_version: if initialized { self.0.version() } else { 0 },
         }))
     }
 }

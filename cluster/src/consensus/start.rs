@@ -9,6 +9,7 @@ use super::{
     network::Network,
     state_machine::StateMachine,
     types::{Node, NodeId, Raft},
+    version::Mismatch,
 };
 use crate::mesh::{Channels, Identity};
 use openraft::{ChangeMembers, Config, SnapshotPolicy};
@@ -84,6 +85,7 @@ pub struct Prepared {
     folder: Folder,
     identity: Identity,
     pace: Pace,
+    version_max: u32,
 }
 
 impl Prepared {
@@ -105,7 +107,7 @@ impl Prepared {
             let identity = Identity::new(folder.node, folder.cluster.read().map_err(refused)?);
             let kept = folder.cluster.clone();
             identity.on_join(move |cluster| kept.write(cluster));
-            Ok(Self { folder, identity, pace: Pace::default() })
+            Ok(Self { folder, identity, pace: Pace::default(), version_max: Consensus::VERSION })
         });
         opening.await.map_err(failed)?
     }
@@ -116,9 +118,20 @@ impl Prepared {
         Self { pace, ..self }
     }
 
+    /// The same in a program that can up to this version of the cluster: how two versions get on is tested before there are two.
+    #[cfg(test)]
+    pub(super) fn up_to(self, version_max: u32) -> Self {
+        Self { version_max, ..self }
+    }
+
     /// Who this node is: its number, and its cluster once it has one.
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// The version of the cluster up to which it can.
+    pub(crate) fn version_max(&self) -> u32 {
+        self.version_max
     }
 
     /// Data that was there and could not be read; the node is another one than it was.
@@ -147,9 +160,11 @@ impl Prepared {
     }
 
     async fn start(self, channels: Option<Channels>, at: Node) -> Result<Opened, OpenError> {
-        let Self { folder, identity, pace } = self;
+        let Self { folder, identity, pace, version_max } = self;
         let (disk, snapshots) = (folder.disk.clone(), folder.snapshots.clone());
         let machine = StateMachine::new(disk.clone(), snapshots, pace.revisions_kept).map_err(failed)?;
+        let machine = machine.up_to(version_max);
+        Mismatch::of(version_max, machine.version())?;
         let config = Arc::new(pace.config().validate().map_err(failed)?);
         let network = Network { channels: channels.clone() };
         let raft = Raft::new(folder.node, config, network, LogStore::new(disk), machine.clone());
@@ -164,6 +179,7 @@ impl Prepared {
             channels,
             at,
             pace,
+            version_max,
             stepping_down: Arc::default(),
             changing: Arc::default(),
         };
@@ -207,6 +223,7 @@ impl Consensus {
         // half of a change and be refused.
         self.raft.ensure_linearizable().await.map_err(failed)?;
         self.mint_if_none().await.map_err(failed)?;
+        self.begin_version().await;
         self.say_where().await.map_err(failed)
     }
 

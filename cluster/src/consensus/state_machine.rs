@@ -4,10 +4,12 @@
 use super::{
     apply::{Budget, Head, Progress, Task, Trees},
     disk::{Disk, DiskError},
+    handle::Consensus,
     record::{self, RecordError},
     shares::{self, ShareRun},
     snapshot::{self, SnapshotFile},
     types::{Answer, Entry, LogId, Membership, NodeId, Proposal, SnapshotMeta, StorageError, Types},
+    version::Mismatch,
 };
 use openraft::{
     EntryPayload, ErrorSubject, ErrorVerb, OptionalSend, RaftSnapshotBuilder,
@@ -22,7 +24,10 @@ use std::{
     collections::HashMap,
     io::ErrorKind,
     path::PathBuf,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 use tokio::sync::watch;
 
@@ -52,10 +57,13 @@ pub(super) struct StateMachine {
     snapshots: PathBuf,
     revisions_kept: u64,
     transaction_bytes: usize,
+    /// The version of the cluster up to which this program can.
+    version_max: u32,
     /// Held to write while something is applied, to read while somebody must see one state of all trees.
     turn: Arc<RwLock<()>>,
     revision: Arc<watch::Sender<u64>>,
     shares: Arc<watch::Sender<Arc<[ShareRun]>>>,
+    version: Arc<AtomicU32>,
 }
 
 impl StateMachine {
@@ -64,14 +72,34 @@ impl StateMachine {
         let head: Head = get(&disk, HEAD)?.unwrap_or_default();
         let revision = Arc::new(watch::Sender::new(head.revision));
         let shares = Arc::new(watch::Sender::new(shares::read(&disk)?));
-        let (transaction_bytes, turn) = (TRANSACTION_BYTES, Arc::default());
-        Ok(Self { disk, snapshots, revisions_kept, transaction_bytes, turn, revision, shares })
+        let version = Arc::new(AtomicU32::new(head.version()));
+        Ok(Self {
+            disk,
+            snapshots,
+            revisions_kept,
+            transaction_bytes: TRANSACTION_BYTES,
+            version_max: Consensus::VERSION,
+            turn: Arc::default(),
+            revision,
+            shares,
+            version,
+        })
     }
 
     /// The same, with transactions of another size.
     #[cfg(test)]
     pub(super) fn in_transactions_of(self, transaction_bytes: usize) -> Self {
         Self { transaction_bytes, ..self }
+    }
+
+    /// The same in a program that can up to this version of the cluster.
+    pub(super) fn up_to(self, version_max: u32) -> Self {
+        Self { version_max, ..self }
+    }
+
+    /// The version of the cluster.
+    pub(super) fn version(&self) -> u32 {
+        self.version.load(Ordering::Acquire)
     }
 
     /// The last revision, as it grows.
@@ -115,7 +143,10 @@ impl StateMachine {
 
     fn apply(&self, entry: &Entry) -> Result<Answer, DiskError> {
         let (task, mut progress) = self.begin(entry)?;
+        // Before anything of it is done: a later program goes on from here.
+        Mismatch::of(self.version_max, progress.head.version())?;
         while !self.advance(entry, &task, &mut progress)? {}
+        self.version.store(progress.head.version(), Ordering::Release);
         self.revision.send_replace(progress.head.revision);
         if task.fix.is_some() {
             self.shares.send_replace(shares::read(&self.disk)?);
@@ -230,13 +261,19 @@ impl StateMachine {
                 batch.remove(key?);
             }
         }
-        let mut unknown = false;
+        let (mut unknown, mut version) = (false, None);
         file.visit(|record| {
+            if record.tree == b"state"[..] && record.key == HEAD.as_bytes() {
+                version = record::read_json(&record.value).ok().map(|head: Head| head.version());
+            }
             match std::str::from_utf8(&record.tree).ok().and_then(|name| batches.get_mut(name)) {
                 Some(batch) => batch.insert(&record.key[..], &record.value[..]),
                 None => unknown = true,
             }
         })?;
+        if let Some(version) = version {
+            Mismatch::of(self.version_max, version)?;
+        }
         if unknown {
             let why = "the snapshot has a tree that this version does not know";
             return Err(std::io::Error::other(why).into());
@@ -258,6 +295,7 @@ impl StateMachine {
         self.disk.sync()?;
         file.keep(&self.snapshots, meta)?;
         let head: Head = get(&self.disk, HEAD)?.unwrap_or_default();
+        self.version.store(head.version(), Ordering::Release);
         self.revision.send_replace(head.revision);
         self.shares.send_replace(shares::read(&self.disk)?);
         Ok(())

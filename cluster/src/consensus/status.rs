@@ -28,6 +28,10 @@ pub struct Status {
     pub cluster: Option<ClusterId>,
     /// Whether it is, or ever was, a member.
     pub initialized: bool,
+    /// The version of the cluster, as it is in effect here.
+    pub version: u32,
+    /// The version up to which this node can.
+    pub version_max: u32,
     /// The leader as it sees it.
     pub leader: Option<NodeId>,
     /// Counts elections.
@@ -70,8 +74,8 @@ impl Consensus {
     /// Consensus has ended.
     pub async fn status(&self) -> Result<Status, ClusterError> {
         let ended = |error: &dyn std::fmt::Display| ClusterError::Ended(error.to_string());
-        let asking = self.raft.with_raft_state(|state| (state.committed, state.vote_ref().leader_id().term));
-        let (committed, term) = asking.await.map_err(|error| ended(&error))?;
+        let asking = self.raft.with_raft_state(|state| state.committed);
+        let committed = asking.await.map_err(|error| ended(&error))?;
         let initialized = self.initialized().await.map_err(|error| ended(&error))?;
         let retired = self.machine.retired().map_err(|error| ended(&error))?;
         let metrics = self.raft.metrics();
@@ -93,8 +97,11 @@ impl Consensus {
             node: self.node(),
             cluster: self.identity.cluster(),
             initialized,
+            version: self.version(),
+            version_max: self.version_max(),
             leader: metrics.current_leader,
-            term,
+            // The one that the leader is of: both as they were at one moment.
+            term: metrics.current_term,
             members: members.collect(),
             retired,
             last_log,

@@ -36,6 +36,8 @@ pub(super) enum Answer {
     Retired,
     /// Who spends in some windows is fixed.
     Fixed,
+    /// The cluster is of this version.
+    Raised(u32),
 }
 
 openraft::declare_raft_types!(

@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 use tonic::{
-    Code, Status,
+    Code, ConnectError, Status,
     body::Body,
     transport::{Channel, Endpoint},
 };
@@ -66,20 +66,38 @@ impl Service<Request<Body>> for Peer {
 }
 
 /// A connection that fails is always `UNAVAILABLE` with its cause in the text; the library says `UNKNOWN` for some, such as
-/// a certificate that the other side refuses. Whether a call that was sent has run is not known.
+/// a certificate that the other side refuses. Whether a call that was sent has run is not known; `was_sent` says whether it was.
 fn unavailable(node: NodeId, address: &str, error: tonic::transport::Error) -> Status {
     let mut causes = String::new();
     let mut cause: Option<&dyn Error> = Some(&error);
+    let mut connected = true;
     while let Some(error) = cause {
+        connected &= !error.is::<ConnectError>();
         // Writing to a string does not fail.
         let _ = write!(causes, ": {error}");
         cause = error.source();
     }
     let status = Status::from_error(error.into());
     match status.code() {
-        Code::Unknown | Code::Unavailable => Status::unavailable(format!("node {node} at {address}{causes}")),
+        Code::Unknown | Code::Unavailable => {
+            let mut status = Status::unavailable(format!("node {node} at {address}{causes}"));
+            if !connected {
+                status.set_source(Arc::new(NotConnected));
+            }
+            status
+        }
         _ => status,
     }
+}
+
+/// There was no connection that a call could have been sent over.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no connection")]
+struct NotConnected;
+
+/// Whether a call that ended so may have reached the peer.
+pub(crate) fn was_sent(status: &Status) -> bool {
+    !status.source().is_some_and(|source| source.is::<NotConnected>())
 }
 
 /// Connections to peers. A clone has the same.

@@ -20,6 +20,7 @@ mod server;
 mod tests;
 
 pub use authority::{InitTls, InitTlsError, init_tls};
+pub(crate) use channels::was_sent;
 pub use channels::{Channels, Peer};
 pub use identity::{ClusterId, Identity, NodeId, NotAClusterId, NotThisCluster};
 pub use network::{Listener, Network, Stream, Tcp};

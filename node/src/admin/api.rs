@@ -80,6 +80,7 @@ fn routes() -> OpenApiRouter<Sources> {
         .routes(routes!(dry_run::ask))
         .routes(routes!(cluster::get))
         .routes(routes!(cluster::remove))
+        .routes(routes!(cluster::finalize))
         .routes(routes!(cluster::step_down))
         .routes(routes!(cluster::snapshot))
         .routes(routes!(cluster::backup))

@@ -36,6 +36,10 @@ pub(super) struct ShownCluster {
     /// The number of the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<String>,
+    /// Its version: what its nodes may write and say to each other. Raised by `finalize`.
+    version: u32,
+    /// The version up to which the node that answers can.
+    version_max: u32,
     /// Who leads, as far as the node knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     leader: Option<String>,
@@ -102,6 +106,8 @@ struct Says {
     zone: String,
     /// What it was built from.
     build: String,
+    /// The version of the cluster up to which it can.
+    version_max: u32,
     /// Where its admin API answers, if it has a listener of its own.
     #[serde(skip_serializing_if = "String::is_empty")]
     http: String,
@@ -119,6 +125,7 @@ impl ShownMember {
                 in_flight: facts.load,
                 zone: facts.zone,
                 build: facts.build,
+                version_max: facts.version,
                 http: facts.http,
             }
         });
@@ -147,6 +154,8 @@ pub(super) async fn get(
     Ok(Json(ShownCluster {
         node: status.node.to_string(),
         cluster: status.cluster.map(|cluster| cluster.to_string()),
+        version: status.version,
+        version_max: status.version_max,
         leader: leader.map(|leader| leader.to_string()),
         term: status.term,
         revision: status.revision,
@@ -216,6 +225,30 @@ pub(super) async fn step_down(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// What was raised.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(super) struct Finalized {
+    /// The version that the cluster has now.
+    version: u32,
+}
+
+/// Raise the version of the cluster to what all its nodes can, for good: none of them can go back to an earlier program. Refused
+/// where a node is away, or cannot what others can. For admins.
+#[utoipa::path(
+    post,
+    path = "/api/cluster/finalize",
+    tag = "cluster",
+    responses((status = 200, body = Finalized), (status = 409, body = Problem), (status = 503, body = Problem))
+)]
+pub(super) async fn finalize(
+    State(Place { cluster, .. }): State<Place>,
+    asker: Asker,
+) -> Result<Json<Finalized>, Problem> {
+    asker.needs(Role::Admin)?;
+    let version = cluster.consensus().finalize(DEADLINE).await.map_err(unavailable)?;
+    Ok(Json(Finalized { version }))
+}
+
 /// Make a snapshot of the replicated state on this node now, so that its next start need not read the log. For admins.
 #[utoipa::path(
     post,
@@ -264,6 +297,7 @@ pub(super) async fn backup(
 
 fn unavailable(error: ClusterError) -> Problem {
     let status = match error {
+        ClusterError::NoLeader => return Problem::no_leader(error.to_string()),
         ClusterError::Refused(_) => StatusCode::CONFLICT,
         ClusterError::Late | ClusterError::Ended(_) => StatusCode::SERVICE_UNAVAILABLE,
     };

@@ -97,6 +97,11 @@ impl Problem {
         Self::new(StatusCode::PRECONDITION_REQUIRED, "no-condition", "A condition is needed", detail)
     }
 
+    /// Nobody can take a change.
+    pub(super) fn no_leader(detail: String) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "no-leader", "No node leads the cluster", detail)
+    }
+
     /// The value is wrong.
     pub(super) fn invalid(Problems(problems): Problems) -> Self {
         let detail = match &problems[..] {
@@ -120,6 +125,9 @@ impl From<ChangeError> for Problem {
             ChangeError::ReadOnly(_) => {
                 (StatusCode::CONFLICT, "read-only", "The document comes from a file alone")
             }
+            ChangeError::Version(_) => {
+                (StatusCode::CONFLICT, "cluster-version", "The cluster is of an earlier version")
+            }
             ChangeError::Changed(_) => {
                 (StatusCode::PRECONDITION_FAILED, "changed", "Others have changed it meanwhile")
             }
@@ -127,6 +135,7 @@ impl From<ChangeError> for Problem {
                 (StatusCode::PRECONDITION_FAILED, "not-kept", "The revision is not kept")
             }
             ChangeError::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy", "Too many changes at once"),
+            ChangeError::NoLeader(_) => return Self::no_leader(detail),
             ChangeError::Unknown => {
                 (StatusCode::GATEWAY_TIMEOUT, "unknown", "Whether it took effect is not known")
             }

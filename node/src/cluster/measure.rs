@@ -12,6 +12,7 @@ const APPLIED: &str = "trestle_raft_applied_index";
 const REVISION_LAG: &str = "trestle_document_revision_lag";
 const QUORUM_ACK: &str = "trestle_raft_quorum_ack_seconds";
 const MEMBERS: &str = "trestle_cluster_members";
+const VERSION: &str = "trestle_cluster_version";
 const NODES: &str = "trestle_gossip_nodes";
 const DATAGRAMS: &str = "trestle_gossip_datagrams_total";
 const GOSSIP_BYTES: &str = "trestle_gossip_bytes_total";
@@ -42,6 +43,7 @@ pub(super) fn describe() {
         "From a peer being asked in gossip to its answer."
     );
     describe_gauge!(QUORUM_ACK, Unit::Seconds, "On the leader: since a majority followed it.");
+    describe_gauge!(VERSION, "The version of the cluster, which `trestle cluster finalize` raises.");
     describe_gauge!(MEMBERS, "Members of the cluster, by whether they vote.");
     describe_gauge!(
         NODES,
@@ -99,6 +101,7 @@ fn consensus(status: &Status) {
     gauge!(LEADS).set(flag(status.leader == Some(status.node)));
     gauge!(HAS_LEADER).set(flag(status.leader.is_some()));
     gauge!(TERM).set(status.term as f64);
+    gauge!(VERSION).set(f64::from(status.version));
     gauge!(COMMIT_LAG).set(status.commit_lag() as f64);
     gauge!(APPLY_LAG).set(status.apply_lag() as f64);
     gauge!(APPLIED).set(status.applied as f64);

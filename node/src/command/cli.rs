@@ -1,7 +1,7 @@
 //! The command line itself: which commands there are.
 
 use super::{
-    admin_token, audit, check, cluster, completions, dev, document, dry_run,
+    admin_token, ask, audit, check, cluster, completions, dev, document, dry_run,
     failure::{Done, Failure},
     import, keys, ledger, limits, revisions, schema, serve, usage,
 };
@@ -26,6 +26,7 @@ Examples:
   trestle document edit                        the document of a running node
   trestle usage --by team,model                what this month's calls come to
   trestle cluster members                      the nodes that serve as one
+  trestle ask --model chat 'Say hello'         one chat request, with the key of TRESTLE_KEY
 
 Commands that ask a node find it by --url, TRESTLE_URL or a profile, and send the admin token of
 TRESTLE_ADMIN_TOKEN, of --token-file or of the profile. ~/.config/trestle/config.toml:
@@ -53,6 +54,7 @@ enum Command {
     Usage(usage::Usage),
     Limits(limits::Limits),
     Cluster(cluster::Cluster),
+    Ask(ask::Ask),
     AdminToken(admin_token::AdminToken),
     DryRun(dry_run::DryRun),
     Completions(completions::Completions),
@@ -75,6 +77,7 @@ impl Cli {
             Command::Usage(usage) => usage.run(),
             Command::Limits(limits) => limits.run(),
             Command::Cluster(cluster) => cluster.run(),
+            Command::Ask(ask) => ask.run(),
             Command::AdminToken(token) => token.run(),
             Command::DryRun(dry_run) => dry_run.run(),
             Command::Completions(completions) => completions.run(),

@@ -7,13 +7,13 @@ use super::{
 };
 use crate::boot;
 use anyhow::{Context, anyhow};
-use http::{HeaderMap, Method, Request, header};
+use http::{HeaderMap, Method, Request, Response, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::{collections::BTreeSet, fs::File, os::unix::fs::OpenOptionsExt, path::Path, time::Duration};
 use ureq::{
-    Agent,
+    Agent, Body,
     tls::{PemItem, RootCerts, TlsConfig, parse_pem},
 };
 
@@ -56,7 +56,11 @@ impl Answer {
 impl Client {
     /// A client of the node that is meant.
     pub(super) fn open(remote: &Remote) -> Result<Self, Failure> {
-        let target = remote.target()?;
+        Self::to(remote.target()?)
+    }
+
+    /// A client of a node.
+    pub(super) fn to(target: Target) -> Result<Self, Failure> {
         boot::cryptography();
         let mut tls = TlsConfig::builder();
         if let Some(path) = &target.ca {
@@ -75,6 +79,23 @@ impl Client {
             config = config.proxy(None);
         }
         Ok(Self { agent: config.build().into(), target })
+    }
+
+    /// The same with connections of its own: where a URL stands for several nodes another one may answer.
+    pub(super) fn renewed(&self) -> Self {
+        Self { agent: Agent::new_with_config(self.agent.config().clone()), target: self.target.clone() }
+    }
+
+    /// Sends a request of an application, and gives the answer whatever it is.
+    pub(super) fn send(&self, path: &str, body: &Value) -> Result<Response<Body>, Failure> {
+        let Target { url, token, .. } = &self.target;
+        let request = Request::post(format!("{url}{path}"))
+            .header(header::AUTHORIZATION, format!("Bearer {token}"))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body.to_string());
+        let request =
+            request.map_err(|_| Failure::NoNode("the key is none: it has odd letters".to_owned()))?;
+        self.agent.run(request).map_err(|error| self.unreachable(&error, &Method::GET))
     }
 
     pub(super) fn get(&self, path: &str) -> Result<Answer, Failure> {

@@ -2,25 +2,28 @@
 
 use super::{
     client::{Ask, Client, encoded},
+    cluster_view,
     failure::Done,
+    finalize::finalize,
     print,
     remote::Remote,
-    table::Table,
+    scale_in::ScaleIn,
 };
 use anyhow::Context;
 use http::Method;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{path::PathBuf, process::ExitCode, time::SystemTime};
 use trestle_cluster::InitTls;
 
-/// See the nodes of a cluster, and do what only operators can: remove one, let another one lead, back up, restore.
+/// See the nodes of a cluster, and do what only operators can: remove one, let another one lead, finalize a version, back up.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   trestle cluster status
   trestle cluster members
   trestle cluster remove trestle-2
+  trestle cluster scale-in --stateful-set trestle --replicas 3
+  trestle cluster finalize --wait 300
   trestle cluster backup cluster.backup
   trestle cluster restore cluster.backup --data-dir /var/lib/trestle
   trestle cluster init-tls mesh-tls --nodes trestle-0,trestle-1,trestle-2")]
@@ -36,8 +39,13 @@ enum What {
     /// How the cluster stands, as the node that is asked sees it.
     #[command(after_help = "\
 Examples:
-  trestle cluster status")]
-    Status,
+  trestle cluster status
+  trestle cluster status --wait 120    once it has a leader and all voters are there")]
+    Status {
+        /// Wait so long for a leader and for all voters; exit status 1, and what is missing, if they do not come.
+        #[arg(long, value_name = "SECONDS")]
+        wait: Option<u64>,
+    },
     /// The nodes, and how each stands.
     #[command(after_help = "\
 Examples:
@@ -52,6 +60,21 @@ Examples:
     Remove {
         /// Its name, or its number.
         node: String,
+    },
+    /// Remove the nodes that a StatefulSet of Kubernetes is about to end, one by one: before it is made smaller.
+    #[command(after_help = "\
+Examples:
+  trestle cluster scale-in --stateful-set trestle --replicas 3    trestle-4, then trestle-3 are removed")]
+    ScaleIn(ScaleIn),
+    /// After all nodes have a new program: let the cluster use what came with it. There is no way back.
+    #[command(after_help = "\
+Examples:
+  trestle cluster finalize
+  trestle cluster finalize --wait 300    once all nodes have this program")]
+    Finalize {
+        /// Wait so long until all nodes are there and can what this program can.
+        #[arg(long, value_name = "SECONDS")]
+        wait: Option<u64>,
     },
     /// Let another node lead, if the one that is asked does.
     #[command(after_help = "\
@@ -101,42 +124,11 @@ Examples:
     },
 }
 
-#[derive(Debug, Deserialize)]
-struct Shown {
-    node: String,
-    cluster: Option<String>,
-    leader: Option<String>,
-    term: u64,
-    revision: u64,
-    committed: u64,
-    applied: u64,
-    members: Vec<Member>,
-    removed: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Member {
-    node: String,
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    address: String,
-    votes: bool,
-    leads: bool,
-    lag: Option<u64>,
-    live: Option<bool>,
-    ready: Option<bool>,
-    leaving: Option<bool>,
-    revision: Option<u64>,
-    in_flight: Option<u64>,
-    zone: Option<String>,
-}
-
 impl Cluster {
     pub(super) fn run(self) -> Done {
         match self.what {
-            What::Status => status(&self.remote),
-            What::Members => members(&self.remote),
+            What::Status { wait } => cluster_view::status(&self.remote, wait),
+            What::Members => cluster_view::members(&self.remote),
             What::Remove { node } => {
                 let path = format!("/api/cluster/members/{}", encoded(&node));
                 let client = Client::open(&self.remote)?;
@@ -147,6 +139,22 @@ impl Cluster {
                     body: String::new(),
                 })?;
                 said(&self.remote, &format!("{node} is removed"), json!({"removed": node}))
+            }
+            What::ScaleIn(scale_in) => {
+                let removed = scale_in.run(&self.remote)?;
+                let text = match removed.is_empty() {
+                    true => "there is none to remove".to_owned(),
+                    false => format!("{} removed", removed.join(", ")),
+                };
+                said(&self.remote, &text, json!({"removed": removed}))
+            }
+            What::Finalize { wait } => {
+                let version = finalize(&self.remote, wait)?;
+                said(
+                    &self.remote,
+                    &format!("the cluster is of version {version}"),
+                    json!({"version": version}),
+                )
             }
             What::StepDown => {
                 Client::open(&self.remote)?.post("/api/cluster/step-down", &json!({}))?;
@@ -202,81 +210,5 @@ fn said(remote: &Remote, text: &str, value: Value) -> Done {
     } else {
         print::out(&format!("{text}\n"))?;
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn status(remote: &Remote) -> Done {
-    let answer = Client::open(remote)?.get("/api/cluster")?;
-    if remote.json {
-        print::json(&answer.read::<Value>()?)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let shown: Shown = answer.read()?;
-    let named = |node: &str| {
-        let member = shown.members.iter().find(|member| member.node == node);
-        member.map(|member| member.name.as_str()).filter(|name| !name.is_empty()).unwrap_or(node).to_owned()
-    };
-    let voters = shown.members.iter().filter(|member| member.votes).count();
-    let live = shown.members.iter().filter(|member| member.live == Some(true)).count();
-    let leader = shown.leader.as_deref().map_or_else(|| "none: no changes are taken".to_owned(), &named);
-    let mut text = format!(
-        "Cluster    {}\nAnswered   {}\nLeader     {leader} (term {})\nMembers    {}, {voters} of them vote",
-        shown.cluster.as_deref().unwrap_or("-"),
-        named(&shown.node),
-        shown.term,
-        shown.members.len(),
-    );
-    if shown.members.len() > 1 {
-        text.push_str(&format!(", {live} heard of lately"));
-    }
-    text.push_str(&format!(
-        "\nRevision   {}\nLog        {} on a majority, {} in effect here\n",
-        shown.revision, shown.committed, shown.applied
-    ));
-    if !shown.removed.is_empty() {
-        text.push_str(&format!("Removed    {}\n", shown.removed.join(", ")));
-    }
-    print::out(&text)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn members(remote: &Remote) -> Done {
-    let answer = Client::open(remote)?.get("/api/cluster")?;
-    if remote.json {
-        let all: Value = answer.read()?;
-        print::json(&json!({"items": all["members"]}))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let shown: Shown = answer.read()?;
-    let mut table =
-        Table::new(["NAME", "NODE", "ADDRESS", "ROLE", "STATE", "REVISION", "LAG", "IN FLIGHT", "ZONE"]);
-    for member in shown.members {
-        let role = match (member.leads, member.votes) {
-            (true, _) => "leads",
-            (false, true) => "votes",
-            (false, false) => "follows",
-        };
-        let state = match (member.live, member.leaving, member.ready) {
-            (None, ..) => "-",
-            (Some(false), ..) => "away",
-            (_, Some(true), _) => "leaving",
-            (_, _, Some(true)) => "ready",
-            _ => "not ready",
-        };
-        let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
-        let text = |text: String| if text.is_empty() { "-".to_owned() } else { text };
-        table.row([
-            text(member.name),
-            member.node,
-            text(member.address),
-            role.to_owned(),
-            state.to_owned(),
-            number(member.revision),
-            number(member.lag),
-            number(member.in_flight),
-            text(member.zone.unwrap_or_default()),
-        ]);
-    }
-    print::out(&table.to_string())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -19,14 +19,20 @@ mod start;
 mod admin_token;
 mod audit;
 mod cluster;
+mod cluster_view;
 mod document;
 mod dry_run;
 mod edit;
+mod finalize;
 mod keys;
 mod ledger;
 mod limits;
 mod revisions;
+mod scale_in;
 mod usage;
+
+// Commands that ask as applications do.
+mod ask;
 
 // What those have in common: which node, how it is asked, what is shown.
 mod changes;
@@ -39,3 +45,4 @@ mod remote;
 mod silent;
 mod table;
 mod verify;
+mod wait;

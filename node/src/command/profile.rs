@@ -164,13 +164,18 @@ fn reference(text: &str) -> Reference<'_> {
 
 /// A token, or what a reference to one stands for.
 pub(super) fn read_token(text: &str) -> anyhow::Result<String> {
+    read_secret("the admin token", text)
+}
+
+/// The same of a secret of any kind.
+pub(super) fn read_secret(what: &str, text: &str) -> anyhow::Result<String> {
     let secrets = NodeSecrets::unsealed();
     let read = match reference(text) {
         Reference::Env(name) => secrets.env(name),
         Reference::File(path) => secrets.file(path),
         Reference::None => Ok(text.to_owned()),
     };
-    read.map(|text| text.trim().to_owned()).map_err(|why| anyhow!("the admin token: {why}"))
+    read.map(|text| text.trim().to_owned()).map_err(|why| anyhow!("{what}: {why}"))
 }
 
 #[cfg(test)]

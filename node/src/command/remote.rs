@@ -84,7 +84,7 @@ impl Remote {
             )
         })?;
         let ca = self.ca.clone().or_else(|| flag.or(other).and_then(|profile| profile.ca.clone()));
-        target(url, token, ca)
+        target(url, (Carried::Token, token), ca)
     }
 
     /// What `trestle dev` left, for those who have set nothing at all.
@@ -98,7 +98,7 @@ impl Remote {
         match if nothing { dev()? } else { None } {
             Some(file) if !file.admin_token.is_empty() => {
                 eprintln!("asking the node of `trestle dev` at {}", file.url);
-                target(file.url, file.admin_token, None)
+                target(file.url, (Carried::Token, file.admin_token), None)
             }
             _ => anyhow::bail!(
                 "no node to ask: give --url URL, or set TRESTLE_URL, or make a profile (see `trestle help`)"
@@ -112,7 +112,30 @@ fn read_file(path: &std::path::Path) -> anyhow::Result<String> {
     read_token(&format!("file:{path}"))
 }
 
-fn target(url: String, token: String, ca: Option<PathBuf>) -> anyhow::Result<Target> {
+/// What goes along with each request, so that the node knows who asks.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Carried {
+    /// Of an operator.
+    Token,
+    /// Of an application.
+    Key,
+}
+
+impl Carried {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Token => "admin token",
+            Self::Key => "key",
+        }
+    }
+}
+
+/// A node at a URL that is one.
+pub(super) fn target(
+    url: String,
+    (carried, token): (Carried, String),
+    ca: Option<PathBuf>,
+) -> anyhow::Result<Target> {
     let uri = url.parse::<Uri>().ok().filter(|uri| uri.path() == "/" && uri.query().is_none());
     let parts = uri.as_ref().and_then(|uri| Some((uri.scheme_str()?, uri.authority()?)));
     let parts = parts.filter(|(scheme, of)| ["http", "https"].contains(scheme) && !of.as_str().contains('@'));
@@ -126,7 +149,8 @@ fn target(url: String, token: String, ca: Option<PathBuf>) -> anyhow::Result<Tar
     let is_loopback = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|host| host.is_loopback());
     if scheme == "http" && !is_loopback {
         eprintln!(
-            "warning: the admin token goes to {url} in clear: whoever is in between can read it; use https"
+            "warning: the {} goes to {url} in clear: whoever is in between can read it; use https",
+            carried.name()
         );
     }
     Ok(Target { url, token, ca, is_loopback })

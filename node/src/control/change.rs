@@ -74,6 +74,12 @@ pub(crate) enum ChangeError {
         "it is not known whether the change took effect, as it took too long: look at it, then try again"
     )]
     Unknown,
+    /// The cluster is of an earlier version.
+    #[error("{0}")]
+    Version(String),
+    /// Nobody can take it.
+    #[error("{0}")]
+    NoLeader(String),
     /// Others were always faster.
     #[error("others change the document all the time: try again")]
     Busy,
@@ -183,6 +189,10 @@ impl Control {
                 }
                 Err(ProposeError::Conflict { .. }) => {}
                 Err(ProposeError::Unknown) => return Err(ChangeError::Unknown),
+                Err(error @ ProposeError::NoLeader) => return Err(ChangeError::NoLeader(error.to_string())),
+                Err(error @ ProposeError::Version { .. }) => {
+                    return Err(ChangeError::Version(error.to_string()));
+                }
                 Err(error @ (ProposeError::Refused(_) | ProposeError::Ended(_))) => {
                     return Err(ChangeError::Store(error.to_string()));
                 }

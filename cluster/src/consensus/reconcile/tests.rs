@@ -9,7 +9,8 @@ fn at(node: NodeId, name: &str) -> Node {
 }
 
 /// Voters and learners as numbers, `=` and a name after each if it has one; who is seen likewise, with marks before: `-` not
-/// live, `~` leaving, `!` of another cluster, `?` of none, `>` at another address. Seen later is a later generation.
+/// live, `~` leaving, `!` of another cluster, `?` of none, `>` at another address,
+/// `^` of the next version. Seen later is a later generation.
 fn situation(voters: &str, learners: &str, seen: &str) -> Situation {
     let named = |text: &str| {
         let (node, name) = text.split_once('=').unwrap_or((text, ""));
@@ -18,13 +19,14 @@ fn situation(voters: &str, learners: &str, seen: &str) -> Situation {
     let members = |text: &str| text.split_whitespace().map(named).collect::<Vec<_>>();
     let nodes: Vec<_> = members(voters).into_iter().chain(members(learners)).collect();
     let seen = seen.split_whitespace().enumerate().map(|(place, text)| {
-        let (node, name) = named(text.trim_start_matches(['-', '~', '!', '?', '>']));
+        let (node, name) = named(text.trim_start_matches(['-', '~', '!', '?', '>', '^']));
         let marked = |mark| text.contains(mark);
         let address = if marked('>') { "elsewhere:1".to_owned() } else { at(node, "").address };
         let cluster = if marked('!') { Some(ClusterId(8)) } else { Some(CLUSTER) };
         let cluster = cluster.filter(|_| !marked('?'));
         let (live, leaving) = (!marked('-'), marked('~'));
-        Seen { node, generation: place as u64, live, leaving, name, address, cluster }
+        let version = if marked('^') { 2 } else { 1 };
+        Seen { node, generation: place as u64, live, leaving, name, address, cluster, version }
     });
     Situation {
         leader: 1,
@@ -33,6 +35,7 @@ fn situation(voters: &str, learners: &str, seen: &str) -> Situation {
         matched: nodes.iter().map(|(node, _)| (*node, 100)).collect(),
         nodes: nodes.into_iter().map(|(node, name)| (node, at(node, &name))).collect(),
         last_log: 120,
+        version: 1,
         retired: BTreeSet::new(),
         seen: seen.collect(),
     }

@@ -29,6 +29,7 @@ mod faults;
 mod founding;
 mod membership;
 mod restored;
+mod version;
 
 /// Longer than anything here takes on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -91,8 +92,13 @@ impl Nodes {
     }
 
     async fn start(&mut self, name: &'static str) {
+        self.start_up_to(name, Consensus::VERSION).await;
+    }
+
+    /// With a program that can up to a version of the cluster.
+    async fn start_up_to(&mut self, name: &'static str, version: u32) {
         let address = self.places.get(name).copied().unwrap_or(LOCAL);
-        let prepared = Prepared::open(&self.path(name)).await.unwrap().at_pace(PACE);
+        let prepared = Prepared::open(&self.path(name)).await.unwrap().at_pace(PACE).up_to(version);
         let wire = Arc::new(Wire::of(prepared.identity().node(), self.cut.clone()));
         let server = Server::bind(address, &*wire, None).await.unwrap();
         let address = server.local_addr();
@@ -123,6 +129,7 @@ impl Nodes {
             name: name.to_owned(),
             address: address.to_string(),
             cluster: None,
+            version: consensus.version_max(),
         });
     }
 

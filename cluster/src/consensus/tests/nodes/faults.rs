@@ -81,6 +81,11 @@ async fn a_minority_refuses_writes_and_serves_reads() {
     assert!(matches!(proposed, Err(ProposeError::Unknown)), "{proposed:?}");
     assert!(begun.elapsed() <= deadline + LONG / 6);
     assert!(!nodes.at(leader).leads());
+    // What came when it knew that already was taken by nobody, and that is known long before the deadline.
+    let again = change(None, vec![write("key", "never", Some("alone"))]);
+    let proposed =
+        timeout(LONG / 2, nodes.at(leader).propose(again, LONG)).await.expect("known before the deadline");
+    assert!(matches!(proposed, Err(ProposeError::NoLeader)), "{proposed:?}");
     assert!(nodes.at(leader).caught_up(4 * AGAIN).await.is_err());
     assert_eq!(get(nodes.at(leader), "k").as_deref(), Some("1"));
     // The others go on.
@@ -91,6 +96,7 @@ async fn a_minority_refuses_writes_and_serves_reads() {
     nodes.all_have("other", "3").await;
     nodes.set(leader, "k", "4").await;
     nodes.all_have("k", "4").await;
+    assert_eq!(get(nodes.at(followers[0]), "never"), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]

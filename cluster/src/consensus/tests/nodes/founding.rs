@@ -36,8 +36,8 @@ async fn too_few_found_nothing() {
     nodes.start("a").await;
     nodes.start("b").await;
     let proposed = nodes.at("a").propose(change(None, vec![write("key", "k", Some("1"))]), 4 * AGAIN).await;
-    assert!(matches!(proposed, Err(crate::consensus::ProposeError::Unknown)), "{proposed:?}");
-    assert!(matches!(nodes.at("b").caught_up(4 * AGAIN).await, Err(ClusterError::Late)));
+    assert!(matches!(proposed, Err(crate::consensus::ProposeError::NoLeader)), "{proposed:?}");
+    assert!(matches!(nodes.at("b").caught_up(4 * AGAIN).await, Err(ClusterError::NoLeader)));
     assert!(!nodes.status("a").await.initialized && !nodes.status("b").await.initialized);
     nodes.start("c").await;
     nodes.all_vote().await;
