@@ -63,7 +63,7 @@ fn dashboards_alerts_and_runbooks_fit_together() {
 #[test]
 fn a_real_prometheus_sees_what_a_cluster_does_and_that_a_node_is_lost() {
     let Some(program) = Program::find() else { return };
-    let mut mesh = Mesh::of(3).certified().with(&["--metrics-keys-max", "10"]);
+    let mut mesh = Mesh::of(3).certified().with("TRESTLE_METRICS_KEYS_MAX", "10");
     mesh.start_all();
     mesh.all_vote(&[]);
     load::prepare(&mesh);
@@ -102,7 +102,9 @@ fn all_queries_have_values(prometheus: &Prometheus) {
         queries.iter().partition(|query| QUIET.iter().any(|name| query.text.contains(name)));
     let end = Instant::now() + PATIENCE;
     while !waiting.is_empty() {
-        assert!(Instant::now() < end, "no values for {waiting:#?}");
+        let places =
+            || waiting.iter().map(|query| format!("{}: {}\n", query.panel, query.text)).collect::<String>();
+        assert!(Instant::now() < end, "no values for\n{}", places());
         waiting.retain(|query| prometheus.values(&query.text).is_empty());
     }
     let silent: BTreeSet<_> = quiet

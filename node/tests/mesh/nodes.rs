@@ -77,6 +77,7 @@ pub(crate) struct Mesh {
     pub(crate) folder: TempDir,
     nodes: Vec<Option<Node>>,
     more: Vec<String>,
+    variable: Option<(&'static str, &'static str)>,
     seeds: String,
 }
 
@@ -92,6 +93,7 @@ impl Mesh {
             folder: tempfile::tempdir().unwrap(),
             nodes: (0..size).map(|_| None).collect(),
             more: Vec::new(),
+            variable: None,
             seeds: seeds.join(","),
         };
         private(&mesh.secret(), &"5e".repeat(32));
@@ -109,14 +111,14 @@ impl Mesh {
             now: std::time::SystemTime::now(),
         })
         .unwrap();
-        self.more.extend(["--mesh-tls-dir", "TLS"].map(ToOwned::to_owned));
+        self.more = ["--mesh-tls-dir", "TLS"].map(ToOwned::to_owned).to_vec();
         self
     }
 
-    /// The same with more arguments for all nodes.
-    #[allow(dead_code, reason = "not all tests of meshes have any")]
-    pub(crate) fn with(mut self, arguments: &[&str]) -> Self {
-        self.more.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+    /// The same with a variable for all nodes.
+    #[allow(dead_code, reason = "not all tests of meshes have one")]
+    pub(crate) fn with(mut self, name: &'static str, value: &'static str) -> Self {
+        self.variable = Some((name, value));
         self
     }
 
@@ -182,9 +184,11 @@ impl Mesh {
             .iter()
             .map(|argument| if argument == "TLS" { tls.to_str().unwrap() } else { argument })
             .collect();
-        self.meshed(self.alone(node), node, &self.secret())
+        let start = self
+            .meshed(self.alone(node), node, &self.secret())
             .arguments(&["--seeds", &self.seeds, "--bootstrap-expect", &self.size().to_string()])
-            .arguments(&more)
+            .arguments(&more);
+        self.variable.into_iter().fold(start, |start, (name, value)| start.variable(name, value))
     }
 
     pub(crate) fn seeds(&self) -> &str {

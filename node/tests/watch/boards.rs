@@ -10,7 +10,6 @@ use std::{
 const FILLED: [(&str, &str); 2] = [("$__rate_interval", "15s"), ("$__range", "1m")];
 
 /// A query, and where it is asked.
-#[derive(Debug)]
 pub(crate) struct Query {
     pub(crate) panel: String,
     pub(crate) text: String,
