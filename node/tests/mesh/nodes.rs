@@ -107,7 +107,7 @@ impl Mesh {
             folder: &self.folder.path().join("tls"),
             mesh_name: "trestle.mesh",
             nodes: &names,
-            days: 2,
+            days: 30,
             now: std::time::SystemTime::now(),
         })
         .unwrap();
