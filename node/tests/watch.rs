@@ -128,7 +128,7 @@ fn counters_are_as_counted(prometheus: &Prometheus, counts: &Counts) {
     let answered = counts.chats + counts.streams;
     let money = 1e-6 * (answered as f64);
     for (query, expected) in [
-        (r#"sum(trestle_requests_total{provider="priced",outcome="ok"})"#, answered),
+        (r#"sum(trestle_requests_total{provider="priced",outcome="ok"})"#, answered + counts.admitted),
         (r#"sum(trestle_success_requests_total{provider="priced"})"#, answered + counts.admitted),
         (r#"sum(trestle_stream_first_token_seconds_count{provider="priced"})"#, counts.streams),
         (r#"sum(trestle_errors_total{outcome="refused",cause="unauthenticated"})"#, counts.strangers),
