@@ -1,16 +1,18 @@
 //! Small files that only their owner may read: read with suspicion, written whole or not at all.
 
 use anyhow::{Context, bail};
+use rustix::process::geteuid;
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::Path,
 };
 
 const BYTES_MAX: u64 = 64 * 1024;
 
 /// The text of the file; `None` if there is none. Refused if others may read it: a secret in it is none any more.
+/// A group may read what belongs to root: so Kubernetes mounts secrets for processes that are not root.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Option<String>> {
     let shown = path.display();
     let file = match File::open(path) {
@@ -23,7 +25,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Option<String>> {
         bail!("{shown} is not a file: remove it");
     }
     let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
+    if mode & open_to_others(metadata.uid(), geteuid().as_raw()) != 0 {
         bail!("others may read {shown} (mode {mode:04o}): `chmod 600` it, or delete it for a new key");
     }
     let mut text = String::new();
@@ -31,6 +33,11 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Option<String>> {
         .read_to_string(&mut text)
         .with_context(|| format!("{shown} is damaged: delete it for a new key"))?;
     Ok(Some(text))
+}
+
+/// The bits that let more than its owner read or write a file, by its owner and whose process this is.
+fn open_to_others(owner: u32, own: u32) -> u32 {
+    if owner == 0 && own != 0 { 0o037 } else { 0o077 }
 }
 
 /// Writes beside the file, then renames over it: a reader sees the old or the new text, never a part.
@@ -76,5 +83,17 @@ mod tests {
             let error = format!("{:#}", super::read(&path).unwrap_err());
             assert!(error.contains("chmod 600") && !error.contains("secret"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_group_may_read_what_belongs_to_root() {
+        let is_refused = |mode: u32, owner, own| mode & super::open_to_others(owner, own) != 0;
+        assert!(!is_refused(0o440, 0, 65_532) && !is_refused(0o640, 0, 65_532), "a mounted secret");
+        for mode in [0o444, 0o460, 0o450] {
+            assert!(is_refused(mode, 0, 65_532), "{mode:o}");
+        }
+        assert!(is_refused(0o440, 65_532, 65_532), "our own file");
+        assert!(is_refused(0o440, 0, 0), "a file of root, for root");
+        assert!(is_refused(0o440, 1_000, 65_532), "a file of somebody else");
     }
 }

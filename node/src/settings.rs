@@ -58,13 +58,13 @@ pub(crate) const MEMBERS: [&str; 42] = [
     "otlp.headers",
     "otlp.ca",
     "otlp.resource",
-    "metrics.push_interval_ms",
-    "metrics.keys_max",
     "traces.sample",
     "traces.parent",
     "traces.errors",
     "traces.include",
     "traces.exclude",
+    "metrics.push_interval_ms",
+    "metrics.keys_max",
 ];
 
 const DAY: Duration = Duration::from_secs(24 * 3600);

@@ -20,6 +20,8 @@ mod cli_document;
 mod cli_dry_run;
 #[path = "process/cli/edit.rs"]
 mod cli_edit;
+#[path = "process/cli/health.rs"]
+mod cli_health;
 #[path = "process/cli/import.rs"]
 mod cli_import;
 #[path = "process/cli/keys.rs"]

@@ -183,8 +183,13 @@ impl Consensus {
     pub(crate) fn leads(&self) -> bool {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow();
-        let followed = metrics.millis_since_quorum_ack.is_none_or(|ms| ms <= self.pace.election_ms_max);
-        metrics.state == ServerState::Leader && followed && !self.stepping_down()
+        metrics.state == ServerState::Leader && !self.is_forsaken(&metrics) && !self.stepping_down()
+    }
+
+    /// Whether this node leads and no majority has followed it for longer than it takes to elect another one.
+    pub(super) fn is_forsaken(&self, metrics: &Metrics) -> bool {
+        metrics.state == ServerState::Leader
+            && metrics.millis_since_quorum_ack.is_some_and(|ms| ms > self.pace.election_ms_max)
     }
 
     fn running(&self) -> Tried {

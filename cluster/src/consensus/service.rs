@@ -238,7 +238,7 @@ impl StatusService for Service {
             version: self.0.version_max(),
             address: self.0.at.address.clone(),
             name: self.0.at.name.clone(),
-            cluster_version: if initialized { self.0.version() } else { 0 },
+            cluster_version: self.0.machine.begun_version().unwrap_or_default(),
         }))
     }
 }

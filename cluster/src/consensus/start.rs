@@ -164,7 +164,9 @@ impl Prepared {
         let (disk, snapshots) = (folder.disk.clone(), folder.snapshots.clone());
         let machine = StateMachine::new(disk.clone(), snapshots, pace.revisions_kept).map_err(failed)?;
         let machine = machine.up_to(version_max);
-        Mismatch::of(version_max, machine.version())?;
+        if let Some(version) = machine.begun_version() {
+            Mismatch::of(version_max, version)?;
+        }
         let config = Arc::new(pace.config().validate().map_err(failed)?);
         let network = Network { channels: channels.clone() };
         let raft = Raft::new(folder.node, config, network, LogStore::new(disk), machine.clone());

@@ -9,7 +9,7 @@ use super::{
     shares::{self, ShareRun},
     snapshot::{self, SnapshotFile},
     types::{Answer, Entry, LogId, Membership, NodeId, Proposal, SnapshotMeta, StorageError, Types},
-    version::Mismatch,
+    version::{self, Mismatch},
 };
 use openraft::{
     EntryPayload, ErrorSubject, ErrorVerb, OptionalSend, RaftSnapshotBuilder,
@@ -102,6 +102,12 @@ impl StateMachine {
         self.version.load(Ordering::Acquire)
     }
 
+    /// The same; none in a cluster that holds nothing yet: it begins with what all its nodes can.
+    pub(super) fn begun_version(&self) -> Option<u32> {
+        let version = self.version();
+        (version > version::FIRST || *self.revision.borrow() > 0).then_some(version)
+    }
+
     /// The last revision, as it grows.
     pub(super) fn revisions(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
@@ -144,7 +150,7 @@ impl StateMachine {
     fn apply(&self, entry: &Entry) -> Result<Answer, DiskError> {
         let (task, mut progress) = self.begin(entry)?;
         // Before anything of it is done: a later program goes on from here.
-        Mismatch::of(self.version_max, progress.head.version())?;
+        Mismatch::older(self.version_max, progress.head.version())?;
         while !self.advance(entry, &task, &mut progress)? {}
         self.version.store(progress.head.version(), Ordering::Release);
         self.revision.send_replace(progress.head.revision);
@@ -272,7 +278,7 @@ impl StateMachine {
             }
         })?;
         if let Some(version) = version {
-            Mismatch::of(self.version_max, version)?;
+            Mismatch::older(self.version_max, version)?;
         }
         if unknown {
             let why = "the snapshot has a tree that this version does not know";

@@ -32,7 +32,7 @@ pub struct Status {
     pub version: u32,
     /// The version up to which this node can.
     pub version_max: u32,
-    /// The leader as it sees it.
+    /// The leader as it sees it; none if that is this node and no majority follows it.
     pub leader: Option<NodeId>,
     /// Counts elections.
     pub term: u64,
@@ -99,7 +99,7 @@ impl Consensus {
             initialized,
             version: self.version(),
             version_max: self.version_max(),
-            leader: metrics.current_leader,
+            leader: metrics.current_leader.filter(|_| !self.is_forsaken(&metrics)),
             // The one that the leader is of: both as they were at one moment.
             term: metrics.current_term,
             members: members.collect(),

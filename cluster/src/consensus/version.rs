@@ -47,10 +47,17 @@ pub enum Mismatch {
 impl Mismatch {
     /// Whether a program that can up to a version cannot serve in a cluster of one.
     pub(super) fn of(can: u32, cluster: u32) -> Result<(), Self> {
-        match cluster {
-            _ if cluster > can => Err(Self::Older { cluster, can }),
-            _ if can > cluster + 1 => Err(Self::Newer { cluster, can }),
-            _ => Ok(()),
+        match can > cluster + 1 {
+            true => Err(Self::Newer { cluster, can }),
+            false => Self::older(can, cluster),
+        }
+    }
+
+    /// Whether a program that can up to a version cannot do what a cluster of one has.
+    pub(super) fn older(can: u32, cluster: u32) -> Result<(), Self> {
+        match cluster > can {
+            true => Err(Self::Older { cluster, can }),
+            false => Ok(()),
         }
     }
 }

@@ -52,10 +52,10 @@ impl Faults {
         for _ in 0..4 {
             random.below(2);
         }
-        let count = 2 + random.below(4);
+        let count = 3 + random.below(5);
         let planned = (0..count).map(|_| {
             let begin = random.below(LENGTH_MS - 1_000);
-            let end = LENGTH_MS.min(begin + 200 + random.below(8_000));
+            let end = LENGTH_MS.min(begin + 500 + random.below(9_000));
             (begin, end, fault(&mut random, size, wrong))
         });
         Self { size, planned: planned.collect(), running: Vec::new() }

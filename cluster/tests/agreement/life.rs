@@ -80,7 +80,7 @@ async fn write((place, life): (u64, u64), consensus: &Consensus, world: &Shared)
             if world.stop {
                 return;
             }
-            Duration::from_millis(50 + world.random.below(200))
+            Duration::from_millis(100 + world.random.below(400))
         };
         sleep(pause).await;
         world.lock().unwrap().writing.insert(place);

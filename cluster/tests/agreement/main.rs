@@ -25,11 +25,11 @@ use tempfile::TempDir;
 use world::{Shared, World};
 
 /// Of each kind of trouble, where nothing else is said.
-const SEEDS: u64 = 16;
+const SEEDS: u64 = 25;
 /// A step of simulated time.
-const TICK: Duration = Duration::from_millis(10);
+const TICK: Duration = Duration::from_millis(20);
 /// Longest way of a message while all is well.
-const LATE: Duration = Duration::from_millis(20);
+const LATE: Duration = Duration::from_millis(30);
 /// After healing all must agree within this.
 const HEALED: Duration = Duration::from_secs(60);
 
@@ -57,7 +57,7 @@ impl Run {
             .tick_duration(TICK)
             .simulation_duration(Duration::from_secs(600))
             .max_message_latency(LATE)
-            .repair_rate(0.5)
+            .repair_rate(0.1)
             .tcp_capacity(65_536)
             .build();
         for place in 1..=size {

@@ -1,6 +1,9 @@
-//! Nodes in a network that is cut and mended, in simulated time.
+//! Nodes in a network that is cut and mended, in simulated time. `SIMULATION_SEEDS` runs other seeds.
+
+#![allow(clippy::panic)] // a panic is a failed test
 
 mod network;
+mod seeds;
 
 use http::uri::PathAndQuery;
 use network::Simulated;
@@ -72,7 +75,7 @@ async fn until_it_arrives(peer: &Peer) -> Outcome {
 
 #[test]
 fn a_peer_behind_a_cut_is_found_out_and_reached_again() -> Outcome {
-    for seed in 0..20 {
+    for seed in seeds::seeds("SIMULATION_SEEDS", 50) {
         let mut simulation = simulation(seed);
         simulation.host("server", || serve(7));
         simulation.client("caller", async {
@@ -138,7 +141,7 @@ async fn until_live(seen: &Seen, live: [usize; 3]) -> Outcome {
 
 #[test]
 fn a_node_behind_a_cut_is_dead_until_it_is_mended() -> Outcome {
-    for seed in 0..5 {
+    for seed in seeds::seeds("SIMULATION_SEEDS", 200) {
         let folder = TempDir::new()?;
         let seen = Seen::default();
         let mut simulation = simulation(seed);

@@ -3,7 +3,7 @@
 use super::{
     admin_token, ask, audit, check, cluster, completions, dev, document, dry_run,
     failure::{Done, Failure},
-    import, keys, ledger, limits, revisions, schema, serve, usage,
+    health, import, keys, ledger, limits, revisions, schema, serve, usage,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -57,6 +57,7 @@ enum Command {
     Ask(ask::Ask),
     AdminToken(admin_token::AdminToken),
     DryRun(dry_run::DryRun),
+    Health(health::Health),
     Completions(completions::Completions),
 }
 
@@ -80,6 +81,7 @@ impl Cli {
             Command::Ask(ask) => ask.run(),
             Command::AdminToken(token) => token.run(),
             Command::DryRun(dry_run) => dry_run.run(),
+            Command::Health(health) => health.run(),
             Command::Completions(completions) => completions.run(),
         };
         done.unwrap_or_else(Failure::report)

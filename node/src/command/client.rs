@@ -2,7 +2,7 @@
 
 use super::{
     failure::{Failure, Refusal},
-    remote::{Remote, Target},
+    remote::{Remote, Target, is_loopback},
     silent::{silent_nodes, tell_silent},
 };
 use crate::boot;
@@ -61,24 +61,7 @@ impl Client {
 
     /// A client of a node.
     pub(super) fn to(target: Target) -> Result<Self, Failure> {
-        boot::cryptography();
-        let mut tls = TlsConfig::builder();
-        if let Some(path) = &target.ca {
-            let roots = roots(path).with_context(|| format!("the certificate {}", path.display()));
-            tls = tls.root_certs(roots.map_err(|error| Failure::NoNode(format!("{error:#}")))?);
-        }
-        let mut config = Agent::config_builder()
-            .http_status_as_error(false)
-            // A token goes nowhere else.
-            .max_redirects(0)
-            .timeout_connect(Some(CONNECT_TIMEOUT))
-            .timeout_global(Some(ANSWER_TIMEOUT))
-            .user_agent(concat!("trestle/", env!("CARGO_PKG_VERSION")))
-            .tls_config(tls.build());
-        if target.is_loopback {
-            config = config.proxy(None);
-        }
-        Ok(Self { agent: config.build().into(), target })
+        Ok(Self { agent: agent(&target.url, target.ca.as_deref())?, target })
     }
 
     /// The same with connections of its own: where a URL stands for several nodes another one may answer.
@@ -95,7 +78,7 @@ impl Client {
             .body(body.to_string());
         let request =
             request.map_err(|_| Failure::NoNode("the key is none: it has odd letters".to_owned()))?;
-        self.agent.run(request).map_err(|error| self.unreachable(&error, &Method::GET))
+        self.agent.run(request).map_err(|error| unreachable(url, &error, &Method::GET))
     }
 
     pub(super) fn get(&self, path: &str) -> Result<Answer, Failure> {
@@ -123,10 +106,10 @@ impl Client {
         // Only the token may hold what no header can.
         let sent =
             sent.map_err(|_| Failure::NoNode("the admin token is none: it has odd letters".to_owned()))?;
-        let answer = sent.map_err(|error| self.unreachable(&error, &ask.method))?;
+        let answer = sent.map_err(|error| unreachable(url, &error, &ask.method))?;
         let (head, body) = answer.into_parts();
         let read = body.into_with_config().limit(ANSWER_BYTES_MAX).read_to_string();
-        let text = read.map_err(|error| self.unreachable(&error, &ask.method))?;
+        let text = read.map_err(|error| unreachable(url, &error, &ask.method))?;
         if head.status.is_success() {
             let etag = head.headers.get(header::ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
             return Ok(Answer { text, etag });
@@ -162,7 +145,7 @@ impl Client {
         let request =
             Request::get(format!("{url}{path}")).header(header::AUTHORIZATION, format!("Bearer {token}"));
         let request = request.body(()).map_err(anyhow::Error::from)?;
-        let answer = self.agent.run(request).map_err(|error| self.unreachable(&error, &Method::GET))?;
+        let answer = self.agent.run(request).map_err(|error| unreachable(url, &error, &Method::GET))?;
         let (head, body) = answer.into_parts();
         if !head.status.is_success() {
             let text = body.into_with_config().limit(ANSWER_BYTES_MAX).read_to_string().unwrap_or_default();
@@ -174,29 +157,6 @@ impl Client {
         }
         let copied = std::io::copy(&mut body.into_reader(), out);
         Ok(copied.context("the answer was cut off, or cannot be written")?)
-    }
-
-    fn unreachable(&self, error: &ureq::Error, method: &Method) -> Failure {
-        let url = &self.target.url;
-        let mut text = match error {
-            ureq::Error::Timeout(_) => format!("{url} does not answer in time: {error}"),
-            ureq::Error::HostNotFound => format!("cannot reach {url}: no such host"),
-            ureq::Error::Tls(_) | ureq::Error::Rustls(_) => {
-                format!("no TLS with {url}: {error}; for an authority of your own give --ca FILE")
-            }
-            error if url.starts_with("https:") => format!(
-                "cannot reach {url}: {error}; check that a node runs there and speaks TLS; for an authority of your own \
-                 give --ca FILE"
-            ),
-            error => format!(
-                "cannot reach {url}: {error}; check that a node runs there (with --admin-listen the API is there, not where \
-                 clients connect)"
-            ),
-        };
-        if *method != Method::GET && !is_before_sending(error) {
-            text.push_str("; it is not known whether the change took effect: look, then try again");
-        }
-        Failure::NoNode(text)
     }
 
     /// All items of a list in pages. `cursor` is the parameter that asks for the next page.
@@ -220,6 +180,51 @@ impl Client {
         }
         Err(anyhow!("the list has more than {PAGES_MAX} pages: narrow it down").into())
     }
+}
+
+/// What asks one node, over TLS with the public authorities or with the only one that is given.
+pub(super) fn agent(url: &str, ca: Option<&Path>) -> Result<Agent, Failure> {
+    boot::cryptography();
+    let mut tls = TlsConfig::builder();
+    if let Some(path) = ca {
+        let roots = roots(path).with_context(|| format!("the certificate {}", path.display()));
+        tls = tls.root_certs(roots.map_err(|error| Failure::NoNode(format!("{error:#}")))?);
+    }
+    let mut config = Agent::config_builder()
+        .http_status_as_error(false)
+        // A token goes nowhere else.
+        .max_redirects(0)
+        .timeout_connect(Some(CONNECT_TIMEOUT))
+        .timeout_global(Some(ANSWER_TIMEOUT))
+        .user_agent(concat!("trestle/", env!("CARGO_PKG_VERSION")))
+        .tls_config(tls.build());
+    if is_loopback(url) {
+        config = config.proxy(None);
+    }
+    Ok(config.build().into())
+}
+
+/// Why there is no answer.
+pub(super) fn unreachable(url: &str, error: &ureq::Error, method: &Method) -> Failure {
+    let mut text = match error {
+        ureq::Error::Timeout(_) => format!("{url} does not answer in time: {error}"),
+        ureq::Error::HostNotFound => format!("cannot reach {url}: no such host"),
+        ureq::Error::Tls(_) | ureq::Error::Rustls(_) => {
+            format!("no TLS with {url}: {error}; for an authority of your own give --ca FILE")
+        }
+        error if url.starts_with("https:") => format!(
+            "cannot reach {url}: {error}; check that a node runs there and speaks TLS; for an authority of your own \
+             give --ca FILE"
+        ),
+        error => format!(
+            "cannot reach {url}: {error}; check that a node runs there (with --admin-listen the API is there, not where \
+             clients connect)"
+        ),
+    };
+    if *method != Method::GET && !is_before_sending(error) {
+        text.push_str("; it is not known whether the change took effect: look, then try again");
+    }
+    Failure::NoNode(text)
 }
 
 /// Nothing was sent yet.

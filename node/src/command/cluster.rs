@@ -12,7 +12,11 @@ use super::{
 use anyhow::Context;
 use http::Method;
 use serde_json::{Value, json};
-use std::{path::PathBuf, process::ExitCode, time::SystemTime};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::SystemTime,
+};
 use trestle_cluster::InitTls;
 
 /// See the nodes of a cluster, and do what only operators can: remove one, let another one lead, finalize a version, back up.
@@ -121,6 +125,9 @@ Examples:
         /// How long the certificates are good.
         #[arg(long, value_name = "N", default_value_t = 365)]
         days: u32,
+        /// Leave the nodes that have a folder already as they are, so that the command can be given again.
+        #[arg(long)]
+        missing: bool,
     },
 }
 
@@ -169,39 +176,42 @@ impl Cluster {
                 let text = format!("{} has the state of the cluster ({bytes} bytes)", file.display());
                 said(&self.remote, &text, json!({"file": file, "bytes": bytes}))
             }
-            What::Restore { file, data_dir } => {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-                let runtime = runtime.context("cannot start")?;
-                let restored = runtime.block_on(trestle_cluster::restore(&file, &data_dir));
-                let restored = restored.map_err(anyhow::Error::from)?;
-                let (cluster, node) = (restored.cluster.to_string(), restored.node.to_string());
-                let text = format!(
-                    "{} is node {node} of the new cluster {cluster}, with revision {}: start it with its secret, then the \
-                     others with empty data folders",
-                    data_dir.display(),
-                    restored.revision
-                );
-                said(
-                    &self.remote,
-                    &text,
-                    json!({"cluster": cluster, "node": node, "revision": restored.revision}),
-                )
-            }
-            What::InitTls { folder, nodes, mesh_name, days } => {
-                let asked = InitTls {
-                    folder: &folder,
-                    mesh_name: &mesh_name,
-                    nodes: &nodes,
-                    days,
-                    now: SystemTime::now(),
-                };
-                let folders = trestle_cluster::init_tls(asked).map_err(anyhow::Error::from)?;
-                let shown: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
-                let text = format!("give each node its folder as --mesh-tls-dir:\n  {}", shown.join("\n  "));
-                said(&self.remote, &text, json!({"folders": shown}))
+            What::Restore { file, data_dir } => restore(&self.remote, &file, &data_dir),
+            What::InitTls { folder, mut nodes, mesh_name, days, missing } => {
+                if missing {
+                    nodes.retain(|node| !folder.join(node).exists());
+                }
+                let (mesh_name, now) = (&*mesh_name, SystemTime::now());
+                init_tls(&self.remote, InitTls { folder: &folder, mesh_name, nodes: &nodes, days, now })
             }
         }
     }
+}
+
+/// Makes the first node of a new cluster.
+fn restore(remote: &Remote, file: &Path, data_dir: &Path) -> Done {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start")?;
+    let restored = runtime.block_on(trestle_cluster::restore(file, data_dir));
+    let restored = restored.map_err(anyhow::Error::from)?;
+    let (cluster, node) = (restored.cluster.to_string(), restored.node.to_string());
+    let text = format!(
+        "{} is node {node} of the new cluster {cluster}, with revision {}: start it with its secret, then the \
+         others with empty data folders",
+        data_dir.display(),
+        restored.revision
+    );
+    said(remote, &text, json!({"cluster": cluster, "node": node, "revision": restored.revision}))
+}
+
+fn init_tls(remote: &Remote, asked: InitTls<'_>) -> Done {
+    if asked.nodes.is_empty() {
+        return said(remote, "each node has its folder already", json!({"folders": []}));
+    }
+    let folders = trestle_cluster::init_tls(asked).map_err(anyhow::Error::from)?;
+    let shown: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    let text = format!("give each node its folder as --mesh-tls-dir:\n  {}", shown.join("\n  "));
+    said(remote, &text, json!({"folders": shown}))
 }
 
 fn said(remote: &Remote, text: &str, value: Value) -> Done {

@@ -14,6 +14,7 @@ mod dev;
 mod dev_nodes;
 mod serve;
 mod start;
+mod telemetry;
 
 // Commands that ask a running node.
 mod admin_token;
@@ -24,6 +25,7 @@ mod document;
 mod dry_run;
 mod edit;
 mod finalize;
+mod health;
 mod keys;
 mod ledger;
 mod limits;

@@ -37,8 +37,6 @@ pub(super) struct Target {
     pub(super) url: String,
     pub(super) token: String,
     pub(super) ca: Option<PathBuf>,
-    /// The host is this machine: no proxy, and no one in between who could read the token.
-    pub(super) is_loopback: bool,
 }
 
 impl Remote {
@@ -136,24 +134,35 @@ pub(super) fn target(
     (carried, token): (Carried, String),
     ca: Option<PathBuf>,
 ) -> anyhow::Result<Target> {
-    let uri = url.parse::<Uri>().ok().filter(|uri| uri.path() == "/" && uri.query().is_none());
-    let parts = uri.as_ref().and_then(|uri| Some((uri.scheme_str()?, uri.authority()?)));
-    let parts = parts.filter(|(scheme, of)| ["http", "https"].contains(scheme) && !of.as_str().contains('@'));
-    let Some((scheme, authority)) = parts else {
-        // Not shown: there may be a password in it.
-        anyhow::bail!(
-            "the URL of the node must be `http://HOST:PORT` or `https://HOST:PORT`, and nothing more"
-        );
-    };
-    let host = authority.host().trim_matches(['[', ']']);
-    let is_loopback = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|host| host.is_loopback());
-    if scheme == "http" && !is_loopback {
+    let scheme = check_url(&url)?;
+    if scheme == "http" && !is_loopback(&url) {
         eprintln!(
             "warning: the {} goes to {url} in clear: whoever is in between can read it; use https",
             carried.name()
         );
     }
-    Ok(Target { url, token, ca, is_loopback })
+    Ok(Target { url, token, ca })
+}
+
+/// Refuses what is no URL of a node; its scheme.
+pub(super) fn check_url(url: &str) -> anyhow::Result<&str> {
+    let uri = url.parse::<Uri>().ok().filter(|uri| uri.path() == "/" && uri.query().is_none());
+    let is_known = uri.is_some_and(|uri| {
+        let is_plain = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+        is_plain && uri.scheme_str().is_some_and(|scheme| ["http", "https"].contains(&scheme))
+    });
+    // Not shown: there may be a password in it.
+    url.split_once(':')
+        .filter(|_| is_known)
+        .map(|(scheme, _)| scheme)
+        .context("the URL of the node must be `http://HOST:PORT` or `https://HOST:PORT`, and nothing more")
+}
+
+/// The host is this machine: no proxy, and no one in between who could read the token.
+pub(super) fn is_loopback(url: &str) -> bool {
+    let uri = url.parse::<Uri>().ok();
+    let host = uri.as_ref().and_then(Uri::host).unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|host| host.is_loopback())
 }
 
 #[cfg(test)]

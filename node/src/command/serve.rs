@@ -1,6 +1,6 @@
 //! `trestle serve`: a gateway for operators.
 
-use super::start;
+use super::{start, telemetry::Telemetry};
 use crate::{
     boot,
     control::{Begin, Purpose, Role, TokenEntity},
@@ -131,6 +131,8 @@ pub(super) struct Serve {
     /// Certificates for peers: a folder with tls.crt, tls.key and ca.crt.
     #[arg(long, value_name = "DIR")]
     mesh_tls_dir: Option<String>,
+    #[command(flatten)]
+    telemetry: Telemetry,
 }
 
 impl Serve {
@@ -200,8 +202,11 @@ impl Serve {
             ("mesh.gossip_address", &self.mesh_gossip_address),
             ("mesh.tls_dir", &self.mesh_tls_dir),
         ];
-        let mut flags: BTreeMap<_, _> =
-            given.into_iter().filter_map(|(member, value)| Some((member, value.clone()?))).collect();
+        let mut flags: BTreeMap<_, _> = given
+            .into_iter()
+            .chain(self.telemetry.flags())
+            .filter_map(|(member, value)| Some((member, value.clone()?)))
+            .collect();
         for (member, set) in [("watch", self.watch), ("authoritative", self.authoritative)] {
             if set {
                 flags.insert(member, "true".to_owned());

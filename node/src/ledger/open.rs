@@ -4,6 +4,7 @@ use super::checkpoint::Checkpoint;
 use crate::{private_file, settings::Settings};
 use anyhow::Context;
 use std::{
+    fs, io,
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -65,10 +66,12 @@ pub(crate) fn open(settings: &Settings) -> anyhow::Result<Opened> {
 
 /// The number of this life, which is on the disk before anything is counted: peers keep the larger of what they know, so a life
 /// with the number of an earlier one, after the clock went back, would count beside it and not be seen.
+/// It is no secret, so whoever else may read it does not matter: Kubernetes may open what is on a disk to a group.
 fn next_incarnation(path: &Path, now_ms: u64) -> anyhow::Result<u64> {
-    let before = match private_file::read(path)? {
-        None => 0,
-        Some(text) => text.trim().parse().with_context(|| {
+    let before = match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        Ok(text) => text.trim().parse().with_context(|| {
             format!("{} is damaged: it should hold a number; delete it if the clock is right", path.display())
         })?,
     };

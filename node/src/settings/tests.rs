@@ -1,7 +1,8 @@
 //! Layers of settings: which wins, and what is refused.
 
 use super::{
-    HeaderSource, Layers, LogFormat, Mesh, Otlp, Protocol, Settings, TlsFiles, Traces, default_data_dir,
+    HeaderSource, Layers, LogFormat, Mesh, Metrics, Otlp, Protocol, Settings, TlsFiles, Traces,
+    default_data_dir,
 };
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use trestle_gateway::{Ratio, Sampling, Stage};
@@ -41,7 +42,8 @@ fn every_member_is_read() {
          [tls]\ncert = 'c'\nkey = 'k'
          [otlp]\nendpoint = 'https://c:4318/x'\nprotocol = 'http'\nheaders = 'a=file:/t, b=x%2Cy==,c=env:C'\nca = 'o'
          resource = 'team=core'
-         [traces]\nsample = 0.5\nparent = false\nerrors = false\ninclude = 'receive, relay, attempt'\nexclude = 'relay'",
+         [traces]\nsample = 0.5\nparent = false\nerrors = false\ninclude = 'receive, relay, attempt'\nexclude = 'relay'
+         [metrics]\npush_interval_ms = 20\nkeys_max = 30",
     );
     let wanted = Settings {
         authoritative: true,
@@ -62,6 +64,7 @@ fn every_member_is_read() {
         connections_max: 6,
         ledger_bytes_max: 33_554_432,
         ledger_keep: Some(Duration::from_secs(7 * 86_400)),
+        metrics: Metrics { push_interval: Some(Duration::from_millis(20)), keys_max: 30 },
         mesh: Some(Mesh {
             secret_file: "s".into(),
             seeds: vec!["a:1".to_owned(), "b:2".to_owned()],

@@ -147,3 +147,23 @@ fn an_address_in_use_is_said() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains(&format!("{address} is in use")), "{stderr}");
 }
+
+#[test]
+fn certificates_of_nodes_are_made_once_and_what_is_missing_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("mesh");
+    let init = |nodes: &str, more: &[&str]| {
+        let arguments = ["cluster", "init-tls", place.to_str().unwrap(), "--nodes", nodes];
+        run(&[&arguments, more].concat())
+    };
+    let read = |name: &str| fs::read_to_string(place.join(name)).unwrap();
+    assert_eq!(init("a,b", &[]).0, Some(0));
+    let (key, authority) = (read("a/tls.key"), read("a/ca.crt"));
+    let (code, _, stderr) = init("a,c", &[]);
+    assert!(code == Some(1) && stderr.contains("is not overwritten"), "{stderr}");
+    let (code, stdout, stderr) = init("a,b,c", &["--missing"]);
+    assert!(code == Some(0) && stdout.contains("mesh/c") && !stdout.contains("mesh/a"), "{stdout}{stderr}");
+    let (code, stdout, stderr) = init("a,b,c", &["--missing"]);
+    assert!(code == Some(0) && stdout.contains("each node has its folder already"), "{stdout}{stderr}");
+    assert_eq!((read("a/tls.key"), read("c/ca.crt")), (key, authority));
+}

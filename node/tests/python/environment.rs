@@ -24,6 +24,12 @@ impl Environment {
         or_skip(MADE.get_or_init(|| make(name, folder)))
     }
 
+    /// Its interpreter.
+    #[allow(dead_code, reason = "for suites that run more than pytest")]
+    pub(crate) fn python(&self) -> &Path {
+        &self.python
+    }
+
     /// Runs the suites once with these variables and fails with their report.
     pub(crate) fn run(&self, variables: &[(&str, String)]) {
         let mut pytest = Command::new(&self.python);

@@ -156,7 +156,9 @@ fn what_was_counted_last_is_sent_at_the_end() {
 /// Requests are answered, and the node ends, however a collector behaves; it is complained of once.
 fn does_no_harm(endpoint: &str, more: &[&str]) {
     let upstream = Mock::start(Options::default()).unwrap();
-    let arguments = ["--otlp-endpoint", endpoint, "--metrics-push-interval-ms", "100"];
+    let quiet = ["--traces-sample", "0", "--traces-errors", "false"];
+    let arguments =
+        [&["--otlp-endpoint", endpoint, "--metrics-push-interval-ms", "100"][..], &quiet].concat();
     let mut node = start(&upstream, &arguments).arguments(more).start();
     traffic(&node);
     node.printed("the collector does not take telemetry");

@@ -24,7 +24,7 @@ struct Model {
 
 async fn open_keeping(folder: &Path) -> Consensus {
     let pace = Pace { revisions_kept: KEPT, ..Pace::default() };
-    Prepared::open(folder).await.unwrap().at_pace(pace).alone().await.unwrap().consensus
+    Prepared::open(folder).await.unwrap().at_pace(pace).up_to(2).alone().await.unwrap().consensus
 }
 
 impl Model {

@@ -1,7 +1,7 @@
 //! Calls that are for this node and cluster, calls that are not, and peers that go away.
 
 use super::{LOCAL, LONG, Running, channels, echo::call};
-use crate::mesh::{ClusterId, NotThisCluster, Server, ServerError, Tcp};
+use crate::mesh::{ClusterId, NotThisCluster, Server, ServerError, Tcp, was_sent};
 use std::{
     io,
     sync::{
@@ -42,6 +42,26 @@ async fn only_calls_for_this_node_and_cluster_arrive() -> anyhow::Result<()> {
     none.identity().join(ClusterId(1))?;
     assert_eq!(seen(call(none.to(7, &at), "Raft/Ask")).await, "7");
     server.stop().await
+}
+
+#[tokio::test]
+async fn a_call_without_a_connection_was_not_sent() -> anyhow::Result<()> {
+    let own = channels(9, Some(1), None);
+    let listener = TcpListener::bind(LOCAL).await?;
+    let at = listener.local_addr()?.to_string();
+    drop(listener);
+    let Err(refused) = call(own.to(7, &at), "Counters/Ask").await else {
+        anyhow::bail!("an answer of nobody")
+    };
+    assert!(!was_sent(&refused), "{refused}");
+
+    // Whoever takes a connection may have taken the call.
+    let listener = TcpListener::bind(LOCAL).await?;
+    let at = listener.local_addr()?.to_string();
+    let taking = tokio::spawn(async move { listener.accept().await.map(drop) });
+    let Err(lost) = call(own.to(7, &at), "Counters/Ask").await else { anyhow::bail!("an answer of nobody") };
+    assert!(was_sent(&lost), "{lost}");
+    Ok(taking.await??)
 }
 
 #[tokio::test]

@@ -126,7 +126,13 @@ mod tests {
     use trestle_config::{RetryPolicy, Snapshot};
 
     fn snapshot() -> Snapshot {
-        trestle_config::load("providers: { own: { mock: {} } }", 1, &HostSecrets).unwrap().snapshot
+        trestle_config::load(
+            "providers: { own: { like: openai, keys: [{ name: main, value: 'sk-own' }] } }",
+            1,
+            &HostSecrets,
+        )
+        .unwrap()
+        .snapshot
     }
 
     fn target(snapshot: &Snapshot, model: &str, listed: bool) -> Arc<TargetConfig> {

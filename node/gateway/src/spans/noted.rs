@@ -11,7 +11,7 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 /// Of what a vendor says, no more is kept.
 const WORD_MAX: usize = 256;
-/// Calls that one request notes; further ones are made all the same.
+/// Calls that one request notes, the last ones.
 const CALLS_MAX: usize = 128;
 
 /// A request's place in its trace, and what it did there.
@@ -71,11 +71,12 @@ impl Noted {
 
     /// A call begins.
     pub(crate) fn call(&mut self, target: &Arc<TargetConfig>, begun: Duration, worker: &Worker) {
-        if self.calls.len() < CALLS_MAX {
-            let (target, span_id) = (Arc::clone(target), span_id(worker));
-            let (head, ended, status, cause, usage) = (None, begun, 0, None, None);
-            self.calls.push(NotedCall { span_id, target, begun, head, ended, status, cause, usage });
+        if self.calls.len() == CALLS_MAX {
+            self.calls.remove(0);
         }
+        let (target, span_id) = (Arc::clone(target), span_id(worker));
+        let (head, ended, status, cause, usage) = (None, begun, 0, None, None);
+        self.calls.push(NotedCall { span_id, target, begun, head, ended, status, cause, usage });
     }
 
     /// Its head is there.
@@ -126,9 +127,7 @@ impl Noted {
     }
 
     fn is(&mut self, id: &str, model: &str) {
-        let word = |text: &str| {
-            Some(text.chars().take(WORD_MAX).collect()).filter(|word: &Box<str>| !word.is_empty())
-        };
+        let word = |text: &str| (!text.is_empty()).then(|| text.chars().take(WORD_MAX).collect());
         (self.id, self.model) = (word(id), word(model));
     }
 

@@ -35,7 +35,7 @@ impl Ratio {
     /// None unless it is from 0 to 1.
     pub fn new(share: f64) -> Option<Self> {
         // The lower 63 bits of the id are compared, as samplers by id commonly do.
-        (0.0..=1.0).contains(&share).then(|| Self { below: (share * (1_u64 << 63) as f64) as u64 })
+        (0.0..=1.0).contains(&share).then_some(Self { below: (share * (1_u64 << 63) as f64) as u64 })
     }
 
     fn has(self, trace_id: u128) -> bool {

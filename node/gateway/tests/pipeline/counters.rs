@@ -34,7 +34,10 @@ async fn calls_are_counted_where_they_went_by_how_they_ended() {
     assert_eq!(lines(&bed, "trestle_success_requests_total"), [format!("{good}}} 1")]);
     assert_eq!(
         lines(&bed, "trestle_error_requests_total"),
-        [format!("{broken},cause=\"upstream_reset\"}} 1"), format!("{failing},cause=\"upstream_error\"}} 2")]
+        [
+            format!("{broken},cause=\"connection_broken\"}} 1"),
+            format!("{failing},cause=\"server_error\"}} 2")
+        ]
     );
     // What the client saw is counted where the last attempt was.
     assert_eq!(

@@ -109,7 +109,7 @@ async fn who_cannot_is_refused(mut nodes: Nodes, name: &'static str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_cluster_begins_with_what_all_can() {
-    for (versions, expected) in [([2, 2, 2], 2), ([2, 1, 2], 1)] {
+    for (versions, expected) in [([2, 2, 2], 2), ([2, 1, 2], 1), ([3, 3, 3], 3)] {
         let mut nodes = Nodes::expecting(3);
         for (name, version) in ["a", "b", "c"].into_iter().zip(versions) {
             nodes.start_up_to(name, version).await;
@@ -143,7 +143,10 @@ async fn one_node_finalizes_by_itself_and_its_backup_is_of_that_version() {
     let refused = restore(&file, &folder.path().join("restored")).await.unwrap_err().to_string();
     assert!(refused.contains("is of version 2"), "{refused}");
 
-    assert_eq!(open("new", 2).await.unwrap().version(), 2, "there is nobody to go back to");
+    for version in [2, 3] {
+        let name = format!("new-{version}");
+        assert_eq!(open(&name, version).await.unwrap().version(), version, "there is nobody to go back to");
+    }
 }
 
 #[tokio::test]
@@ -151,7 +154,7 @@ async fn what_a_program_cannot_is_left_for_a_later_one() {
     let mut bench = Bench::new();
     let raise = command(1, 1, 0, Body::Raise(Raise { version: 2 }));
     let later = command(2, 2, 0, Body::Change(change(None, introduced(2, 1)).into()));
-    let refused = bench.machine.apply_all(&[raise.clone()]).unwrap_err();
+    let refused = bench.machine.apply_all(std::slice::from_ref(&raise)).unwrap_err();
     assert!(refused.to_string().contains("is of version 2, this program can up to 1"), "{refused}");
     assert_eq!((bench.machine.version(), bench.head()), (1, Default::default()), "nothing is done of it");
     bench.machine = bench.machine.clone().up_to(2);
