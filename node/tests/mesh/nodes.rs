@@ -85,11 +85,20 @@ impl Mesh {
             folder: &self.folder.path().join("tls"),
             mesh_name: "trestle.mesh",
             nodes: &names,
-            days: 2,
+            days: 30,
             now: std::time::SystemTime::now(),
         })
         .unwrap();
         self.told(&["--mesh-tls-dir", "TLS"])
+    }
+
+    /// The same with a variable for all nodes.
+    #[allow(dead_code, reason = "not all tests of meshes have one")]
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        for of_node in &mut self.variables {
+            of_node.push((name.to_owned(), value.to_owned()));
+        }
+        self
     }
 
     /// The same with one more seed, in front.
@@ -167,11 +176,12 @@ impl Mesh {
             .iter()
             .map(|argument| if argument == "TLS" { tls.to_str().unwrap() } else { argument })
             .collect();
-        let start = self.meshed(self.alone(node), node, &self.secret());
+        let start = self
+            .meshed(self.alone(node), node, &self.secret())
+            .arguments(&["--seeds", &self.seeds, "--bootstrap-expect", &self.size().to_string()])
+            .arguments(&more);
         let set = self.variables[node].iter();
         set.fold(start, |start, (name, value)| start.variable(name, value))
-            .arguments(&["--seeds", &self.seeds, "--bootstrap-expect", &self.size().to_string()])
-            .arguments(&more)
     }
 
     pub(crate) fn seeds(&self) -> &str {
