@@ -25,6 +25,9 @@ mod prometheus;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "process/support.rs"]
 mod support;
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "mesh/ups.rs"]
+mod ups;
 
 use environment::Environment;
 use load::{Counts, Load};
