@@ -171,16 +171,22 @@ impl Running {
         self.accepting.await?;
         tokio::join!(self.node.step_down(STEP_DOWN), drained(&self.front, limit));
         end(self.gateway, self.keeper).await?;
-        if let Some(tracer) = self.tracer {
-            tracer.end().await;
-        }
-        if let Some(copier) = self.copier {
-            copier.flush(HAND_OVER).await;
-        }
-        self.node.hand_over(HAND_OVER).await;
-        if let Some(push) = self.push {
-            push.finish().await;
-        }
+        // A collector that is away keeps nothing from peers.
+        let telling = async {
+            if let Some(tracer) = self.tracer {
+                tracer.end().await;
+            }
+            if let Some(push) = self.push {
+                push.finish().await;
+            }
+        };
+        let handing = async {
+            if let Some(copier) = self.copier {
+                copier.flush(HAND_OVER).await;
+            }
+            self.node.hand_over(HAND_OVER).await;
+        };
+        tokio::join!(telling, handing);
         self.control.close().await;
         tracing::info!("stopped");
         Ok(())
