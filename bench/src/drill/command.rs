@@ -77,7 +77,7 @@ impl Command {
         let folder = Folder::new()?;
         place.make(NODES)?;
         let mock = Mock::start(Options { listen: place.upstream(), ..Options::default() })?;
-        let nodes = Nodes::start(&binary, &folder.0, (place, NODES), &document(mock.addr()))?;
+        let nodes = Nodes::start(&binary, &folder.0, (place, NODES), &document(mock.addr(), 0))?;
         let report = self.drill(nodes, &mock)?;
         if self.json {
             println!("{}", serde_json::to_string_pretty(&report)?);
@@ -152,8 +152,9 @@ impl Command {
     }
 }
 
-/// A caller for each of the load's keys, all of one team, whose requests are counted; keys to be removed, and limited ones.
-pub(super) fn document(upstream: SocketAddr) -> String {
+/// A caller for each of the load's keys, all of one team, whose requests are counted; keys to be removed, and limited ones. The
+/// keys of the load have so many limits of their own, which they do not come to.
+pub(super) fn document(upstream: SocketAddr, limits_of_a_key: usize) -> String {
     let mut text = format!(
         "providers:\n  openai: {{ base_url: \"http://{upstream}/v1\", dialects: [openai-chat], keys: [{{ name: main, value: \
          env:TRESTLE_BENCH_UPSTREAM_KEY }}] }}\nteams:\n  load: {{ limits: [{{ requests: 100000000, per: year }}] }}\nkeys:\n"
@@ -165,7 +166,10 @@ pub(super) fn document(upstream: SocketAddr) -> String {
         })
     };
     for number in 0..KEYS {
-        let _ = writeln!(text, "  bench{number}: {{ value: \"{}\", team: load }}", hash(&key(number)));
+        let limits = (0..limits_of_a_key).map(|n| format!("{{ requests: 100000000, per: {}h }}", n + 1));
+        let limits = limits.collect::<Vec<_>>().join(", ");
+        let value = hash(&key(number));
+        let _ = writeln!(text, "  bench{number}: {{ value: \"{value}\", team: load, limits: [{limits}] }}");
     }
     for number in 0..ROUNDS_MAX {
         let _ =

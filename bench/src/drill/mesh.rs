@@ -17,8 +17,9 @@ use crate::load::raise_file_limit;
 use crate::mock::{Mock, Options};
 use crate::overhead::{Folder, GATEWAY, build};
 
-/// Sizes that are looked at.
-const SIZES: [usize; 2] = [3, 5];
+/// A key has so many limits where many counters are to be active, the most that it may: 4,096 of all keys, which each node counts
+/// in a cell of its own.
+const LIMITS_OF_A_KEY: usize = 16;
 /// Time to settle after a start.
 const SETTLE: Duration = Duration::from_secs(10);
 /// A change is in effect on all nodes by then.
@@ -26,9 +27,12 @@ const VISIBLE_MS_MAX: u64 = 100;
 /// Of a core, for an idle node.
 const CPU_PERCENT_MAX: f64 = 1.0;
 
-/// Measures what a mesh costs, for three and for five nodes.
+/// Measures what a mesh costs.
 #[derive(Args, Debug)]
 pub struct Command {
+    /// Nodes of the meshes that are looked at, one after another.
+    #[arg(long, value_delimiter = ',', default_values_t = [3, 5, 20])]
+    sizes: Vec<usize>,
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -58,6 +62,8 @@ struct Measured {
     nodes: usize,
     idle: Cost,
     loaded: Cost,
+    /// The same load, of which each request is counted by many limits.
+    counted: Cost,
     change_p50_us: u64,
     visible_p50_us: u64,
     visible_p99_us: u64,
@@ -74,9 +80,9 @@ impl Command {
         let binary = self.gateway.clone().map_or_else(|| build(GATEWAY), Ok)?.canonicalize()?;
         let folder = Folder::new()?;
         let mut all = Vec::new();
-        for size in SIZES {
+        for size in &self.sizes {
             eprintln!("{size} nodes");
-            all.push(self.measure(&binary, &folder.0.join(size.to_string()), size)?);
+            all.push(self.measure(&binary, &folder.0.join(size.to_string()), *size)?);
         }
         if self.json {
             println!("{}", serde_json::to_string_pretty(&all)?);
@@ -89,25 +95,37 @@ impl Command {
     fn measure(&self, binary: &Path, folder: &Path, size: usize) -> anyhow::Result<Measured> {
         let place = Place::loopback();
         let mock = Mock::start(Options { listen: place.upstream(), ..Options::default() })?;
-        let mut nodes = Nodes::start(binary, folder, (place, size), &document(mock.addr()))?;
+        let mut nodes = Nodes::start(binary, &folder.join("few"), (place, size), &document(mock.addr(), 0))?;
         std::thread::sleep(SETTLE);
         let idle = self.cost(&mut nodes)?;
         let addresses: Vec<_> = (0..size).map(|node| nodes.http(node)).collect();
         let visible = visible::measure(&addresses)?;
-        let load = Load::start(&addresses, &nodes.ups, self.per_second)?;
-        let loaded = self.cost(&mut nodes)?;
-        let (counts, failure) = load.finish()?;
-        let failed = counts.elsewhere + counts.on_victim;
-        anyhow::ensure!(failed == 0, "{failed} requests failed: {}", failure.unwrap_or_default());
+        let loaded = self.cost_of_load(&mut nodes)?;
+        drop(nodes);
+        let document = document(mock.addr(), LIMITS_OF_A_KEY);
+        let mut nodes = Nodes::start(binary, &folder.join("many"), (Place::loopback(), size), &document)?;
+        std::thread::sleep(SETTLE);
+        let counted = self.cost_of_load(&mut nodes)?;
         Ok(Measured {
             nodes: size,
             idle,
             loaded,
+            counted,
             change_p50_us: visible.change.value_at_quantile(0.5),
             visible_p50_us: visible.after.value_at_quantile(0.5),
             visible_p99_us: visible.after.value_at_quantile(0.99),
             visible_max_us: visible.after.max(),
         })
+    }
+
+    fn cost_of_load(&self, nodes: &mut Nodes) -> anyhow::Result<Cost> {
+        let addresses: Vec<_> = (0..nodes.size).map(|node| nodes.http(node)).collect();
+        let load = Load::start(&addresses, &nodes.ups, self.per_second)?;
+        let cost = self.cost(nodes);
+        let (counts, failure) = load.finish()?;
+        let failed = counts.elsewhere + counts.on_victim;
+        anyhow::ensure!(failed == 0, "{failed} requests failed: {}", failure.unwrap_or_default());
+        cost
     }
 
     fn cost(&self, nodes: &mut Nodes) -> anyhow::Result<Cost> {
@@ -147,15 +165,16 @@ fn table(all: &[Measured]) -> String {
     let mut out = "of one node\n\n".to_owned();
     let _ = writeln!(
         out,
-        "{:<10} {:>13} {:>13} {:>8} {:>8} {:>8}",
+        "{:<15} {:>13} {:>13} {:>8} {:>8} {:>8}",
         "nodes", "gossip B/s", "counters B/s", "CPU %", "most", "MiB"
     );
     for measured in all {
-        for (what, cost) in [("idle", measured.idle), ("loaded", measured.loaded)] {
+        let costs = [("idle", measured.idle), ("loaded", measured.loaded), ("4,096 cells", measured.counted)];
+        for (what, cost) in costs {
             let missed = what == "idle" && cost.cpu_percent_max > CPU_PERCENT_MAX;
             let _ = writeln!(
                 out,
-                "{:<10} {:>13.0} {:>13.0} {:>8.2} {:>8.2} {:>8.1}{}",
+                "{:<15} {:>13.0} {:>13.0} {:>8.2} {:>8.2} {:>8.1}{}",
                 format!("{} {what}", measured.nodes),
                 cost.gossip_bytes_per_second,
                 cost.counters_bytes_per_second,
