@@ -2,7 +2,7 @@
 
 use crate::{
     catalogue,
-    nodes::Mesh,
+    nodes::{CERTIFICATE_DAYS, Mesh},
     support::{self, KEY, eventually},
 };
 
@@ -26,9 +26,9 @@ fn nodes_tell_all_that_the_catalogue_has_of_a_cluster() {
         assert!(value("trestle_raft_fsync_seconds_count") >= 1.0);
         assert!(value("trestle_gossip_round_seconds_count") >= 1.0);
         assert!(value("trestle_raft_applied_index") >= 1.0);
-        // Of two days, as they were made.
-        let left = value("trestle_certificate_expires_seconds{certificate=\"mesh\"}");
-        assert!(left > 86_400.0 && left <= 2.0 * 86_400.0, "{left}");
+        let days = value("trestle_certificate_expires_seconds{certificate=\"mesh\"}") / 86_400.0;
+        let made = f64::from(CERTIFICATE_DAYS);
+        assert!(days > made - 1.0 && days <= made, "{days}");
     }
     for node in 0..2 {
         eventually(&format!("node {node} to be level"), || {

@@ -21,6 +21,8 @@ use trestle_config::hash_text;
 
 /// Of each node's own address.
 const HTTP_PORT: u16 = 18_080;
+/// Longer than the time before their end in which alerts tell of it.
+pub(crate) const CERTIFICATE_DAYS: u32 = 30;
 pub(crate) const GOSSIP_PORT: u16 = 18_101;
 pub(crate) const MESH_PORT: u16 = 18_102;
 /// The key whose requests are limited.
@@ -85,7 +87,7 @@ impl Mesh {
             folder: &self.folder.path().join("tls"),
             mesh_name: "trestle.mesh",
             nodes: &names,
-            days: 30,
+            days: CERTIFICATE_DAYS,
             now: std::time::SystemTime::now(),
         })
         .unwrap();
