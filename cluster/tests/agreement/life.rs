@@ -53,7 +53,7 @@ pub(crate) async fn live(
     consensus.found(&Founding { expect: u32::try_from(size)?, peers: Box::new(peers) }).await?;
     let looking = async {
         while let Ok(status) = consensus.status().await {
-            world.lock().unwrap().leaders.hear(&status);
+            world.lock().unwrap().leaders.hear(place, &status);
             sleep(LOOK).await;
         }
     };
