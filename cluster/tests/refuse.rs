@@ -26,7 +26,7 @@ fn main() -> anyhow::Result<()> {
     let marker = env::var_os("REFUSE_WHILE").map(PathBuf::from);
     let folder = env::var_os("REFUSE_IN").map(PathBuf::from);
     let any = env::var_os("REFUSE_AFTER").is_some();
-    runtime.block_on(async {
+    let done = runtime.block_on(async {
         match marker.zip(folder) {
             Some((_, folder)) if any => half_a_start(&folder).await,
             Some((marker, folder)) if marker.exists() => refused_start(&folder).await,
@@ -41,7 +41,10 @@ fn main() -> anyhow::Result<()> {
                 Ok(())
             }
         }
-    })
+    });
+    // The database may miss that a write failed, and wait for it for ever in a thread of its own.
+    runtime.shutdown_background();
+    done
 }
 
 async fn check(library: &Path, errno: i32) -> anyhow::Result<()> {
