@@ -88,7 +88,7 @@ impl Nodes {
         for node in 0..size {
             nodes.is_ready(node)?;
         }
-        until("all nodes to vote", || nodes.seen(0).ok().filter(|seen| seen.all_vote(size)))?;
+        until("all members", || nodes.seen(0).ok().filter(|seen| seen.is_complete(size)))?;
         Ok(nodes)
     }
 
