@@ -10,7 +10,7 @@ use std::{
     io,
     path::Path,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// The database caches so much, as it counts: bytes on the disk, of which memory takes some more. Its default is a gigabyte.
@@ -23,6 +23,10 @@ const SEGMENT_BYTES: usize = 2 * 1024 * 1024;
 /// Largest value that is written.
 pub(super) const VALUE_BYTES_MAX: usize = 30_000;
 const _: () = assert!(17 * (VALUE_BYTES_MAX + 600) < SEGMENT_BYTES / 4);
+
+/// Longest wait for the disk; and between two looks at the clock.
+const SYNC_MAX: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_secs(1);
 
 /// A failure to read or write.
 #[derive(Debug, thiserror::Error)]
@@ -157,9 +161,17 @@ impl Disk {
         Ok(())
     }
 
-    /// The same, away from the threads that others wait for.
+    /// The same, away from the threads that others wait for. The database may miss that a write failed, and wait for it for ever: a
+    /// disk that has not answered for so long has failed.
     pub(super) async fn synced(&self) -> Result<(), DiskError> {
-        let disk = self.clone();
-        tokio::task::spawn_blocking(move || disk.sync()).await.map_err(io::Error::other)?
+        let (disk, begun) = (self.clone(), Instant::now());
+        let mut syncing = tokio::task::spawn_blocking(move || disk.sync());
+        // By the clock of the machine: disks do not keep to that of a simulation.
+        while begun.elapsed() < SYNC_MAX {
+            if let Ok(synced) = tokio::time::timeout(LOOK, &mut syncing).await {
+                return synced.map_err(io::Error::other)?;
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::TimedOut, "the disk does not answer").into())
     }
 }
